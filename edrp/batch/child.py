@@ -68,7 +68,9 @@ def main() -> None:
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    _be_first_out_of_memory()
+    score = Path("/proc/self/oom_score_adj")
+    if score.exists():  # when memory runs out, the kernel ends this process first, rather than the one that keeps the results
+        score.write_text("500")
     connection = Connection(descriptor)
     try:
         serve(connection, parent)
@@ -83,13 +85,6 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(LOOK_INTERVAL)
     os._exit(1)
-
-
-def _be_first_out_of_memory() -> None:
-    """Ask the kernel to end this process first when memory runs out, rather than the one that keeps the results."""
-    score = Path("/proc/self/oom_score_adj")
-    if score.exists():
-        score.write_text("500")
 
 
 if __name__ == "__main__":

@@ -196,7 +196,8 @@ def _read(path: Path, batch: str) -> _Held:
     rows, damaged = {}, 0
     for line in lines:
         try:
-            row = _row(line, batch)
+            row = files.read_sealed_line(line, batch)
+            row["finished_at"] = datetime.fromisoformat(row["finished_at"])
         except (ValueError, KeyError, TypeError, RecursionError):
             damaged += 1
         else:
@@ -215,11 +216,6 @@ def _report(path: Path, content: _Held) -> None:
 def _line(row: Row, batch: str) -> bytes:
     """A row as a line, which ends in a checksum of the rest and of the batch that it belongs to."""
     return files.sealed_line(row, batch, _written)
-
-
-def _row(line: bytes, batch: str) -> Row:
-    row = files.read_sealed_line(line, batch)
-    return {**row, "finished_at": datetime.fromisoformat(row["finished_at"])}
 
 
 def _written(value: Any) -> str:

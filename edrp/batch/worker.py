@@ -172,10 +172,11 @@ class Worker:
         parent_end, child_end = socket.socketpair()
         self._starts, self._since, self._run = self._starts + 1, perf_counter(), new_run()
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        import_paths = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)  # the same packages within reach
         self._process = subprocess.Popen(
             [sys.executable, "-m", "edrp.batch.child", str(child_end.fileno()), str(os.getpid())],
             pass_fds=[child_end.fileno()],
-            env=_environment(),
+            env={**os.environ, **dict.fromkeys(THREAD_COUNTS, "1"), "PYTHONPATH": import_paths},
             cwd=tempfile.gettempdir(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -245,12 +246,6 @@ class Worker:
         if code == -signal.SIGKILL:
             cause += ", as happens when memory runs out"
         return f"{cause}: {printed}" if printed else cause
-
-
-def _environment() -> dict[str, str]:
-    """Ours, with one thread per library and the same packages within reach."""
-    import_paths = [str(Path(entry).resolve()) for entry in sys.path]
-    return {**os.environ, **dict.fromkeys(THREAD_COUNTS, "1"), "PYTHONPATH": os.pathsep.join(import_paths)}
 
 
 CHUNK_SECONDS = 0.1

@@ -190,6 +190,5 @@ def print_warnings(tables: Iterable[pa.Table]) -> None:
         say(errors(), f"… and {len(counts) - SHOWN_WARNINGS} more warnings: see the column warnings", "yellow")
 
 
-def _short(message: str | None) -> str:
-    text = message or ""
+def _short(text: str) -> str:
     return text if len(text) <= 160 else text[:159] + "…"

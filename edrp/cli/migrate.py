@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -155,8 +155,7 @@ def _show(reader: LiveReader, job: LiveJob, path: Path, order: _Order) -> None:
         steps = reversed_steps(plan.steps, {name: live.table for name, live in job.operators.items()})
         say(output(), f"Plan {plan.key} would be aborted, {plan.sender}; back would move what has moved, by now:")
     else:
-        under_way = driver.unfinished_plan(log, job, order.origin, str(path))
-        if under_way is not None:
+        if under_way := driver.unfinished_plan(log, job, order.origin, str(path)):
             say(output(), f"This plan is under way as {under_way.key}, {under_way.sender}; --apply follows it to its end")
             return
         job, steps = _steps(reader, job, order)
@@ -167,18 +166,15 @@ def _show(reader: LiveReader, job: LiveJob, path: Path, order: _Order) -> None:
 def _apply(reader: LiveReader, job: LiveJob, path: Path, order: _Order, journal: Path | None) -> None:
     """Send a plan, go on with one or take one back, and follow it."""
     with ControlLog(path) as control, _noting(reader, journal) as note:
-        outcome: driver.Outcome
         if order.origin is None:
             outcome = driver.take_back(reader, control, job, note)
+        elif under_way := driver.unfinished_plan(control.log, job, order.origin, str(path)):
+            outcome = driver.go_on(reader, control, job, under_way, note)
         else:
-            under_way = driver.unfinished_plan(control.log, job, order.origin, str(path))
-            if under_way is not None:
-                outcome = driver.go_on(reader, control, job, under_way, note)
-            else:
-                job, steps = _steps(reader, job, order)
-                pace = order.transfer.pace
-                show(output(), step_parts(steps, forecasts(steps, job, pace), job, pace))
-                outcome = driver.carry_out(reader, control, job, steps, order.origin, order.transfer, note)
+            job, steps = _steps(reader, job, order)
+            pace = order.transfer.pace
+            show(output(), step_parts(steps, forecasts(steps, job, pace), job, pace))
+            outcome = driver.carry_out(reader, control, job, steps, order.origin, order.transfer, note)
         say(output(), outcome_line(outcome))
 
 
@@ -222,10 +218,7 @@ def _noting(reader: LiveReader, journal: Path | None) -> Iterator[Note]:
         for line in migrate_lines(entry):
             say(output(), line)
 
-    if kept is None:
-        yield note
-        return
-    with kept:
+    with kept or nullcontext():
         yield note
 
 

@@ -110,11 +110,10 @@ def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float
         raise
     figures = f"costs known to {result.error_bound:.3g} B after {result.sweeps} sweeps, {sum(result.seconds):.1f} s"
     if result.error_bound > accuracy * model.total_state:
+        again = "to go on"
         if not lines:
-            figures = "the limit is shorter than a sweep, and what was done of it is lost"
-            say(output(), f"{out}: not finished, {figures}; run the same command again with a longer limit", "yellow")
-            raise typer.Exit(ExitCode.NOTHING_FOUND)
-        say(output(), f"{out}: not finished, {figures}; run the same command again to go on", "yellow")
+            figures, again = "the limit is shorter than a sweep, and what was done of it is lost", "with a longer limit"
+        say(output(), f"{out}: not finished, {figures}; run the same command again {again}", "yellow")
         raise typer.Exit(ExitCode.NOTHING_FOUND)
     say(output(), f"{out}: {states}; {figures}")
 

@@ -6,7 +6,7 @@ and evaluators make: nothing overflows, and nothing that matters is lost next to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypedDict
 
@@ -305,11 +305,13 @@ class Faults:
         kind = PydanticCustomError("fault", why.replace("{", "(").replace("}", ")"))  # type: ignore[arg-type]
         self._details.append(InitErrorDetails(type=kind, loc=place, input=value))
 
-    def add_unknown(self, place: tuple[str | int, ...], name: str, what: str, known: Iterable[str]) -> None:
-        """Note a name of something that does not exist, such as a "node of the network", and offer the nearest one that does.
+    def add_unknown(self, place: tuple[str | int, ...], name: str, what: str, known: Collection[str]) -> None:
+        """Note a name unless it is known: it is that of no "node of the network", say; the nearest one that exists is offered.
 
         As many different ones as names are repeated among those that exist are left out: these are what others should be called.
         """
+        if name in known:
+            return
         lost, repeats = self._lost.get(frozenset(known), (set(), 0)) if self._lost else (set(), 0)
         if len(lost | {name}) <= repeats:
             lost.add(name)

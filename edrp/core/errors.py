@@ -58,7 +58,10 @@ def encodable(text: str) -> str:
 
 
 class EdrpError(Exception):
-    """Base of all errors that the package raises on purpose."""
+    """Base of all errors that the package raises on purpose; they can be pickled, whatever they are made of."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class RecoveryWarning(UserWarning):
@@ -140,9 +143,6 @@ class InvalidInstanceError(EdrpError, ValueError):
         more = f"\n  … and {len(self.faults) - MAX_SHOWN_FAULTS} more" if len(self.faults) > MAX_SHOWN_FAULTS else ""
         return f"{head}{numbered(len(self.faults), 'fault')} in the {self.of}\n{lines}{more}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.faults, self.source)
-
 
 class InvalidArgumentError(InvalidInstanceError, TypeError):
     """An argument of a function is not what it takes; the message says what was given and what would be right.
@@ -181,9 +181,6 @@ class NoSuchFileError(InvalidInstanceError):
     def _text(self) -> str:
         return visible(f"{self.path}: {self.faults[0].why}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.hint)
-
 
 class UnwritableError(EdrpError, OSError):
     """A file or folder must not or cannot be written; the message names it, says why and what would be right.
@@ -205,9 +202,6 @@ class UnwritableError(EdrpError, OSError):
         self.path = path
         self.why = why
         super().__init__(visible(f"{path}: {why}"))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.why)
 
 
 class RefusedError(EdrpError):
@@ -231,9 +225,6 @@ class RefusedError(EdrpError):
     def __init__(self, why: str, remedy: str = "", instead: tuple[str, ...] = ()) -> None:
         self.why, self.remedy, self.instead = why, remedy, instead
         super().__init__(f"{why}; {remedy}" if remedy else why)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.why, self.remedy, self.instead)
 
 
 class UnsupportedProblemError(RefusedError):
@@ -288,6 +279,3 @@ class PolicyError(EdrpError):
         self.state = state
         self.action = action
         super().__init__(message)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.state, self.action)

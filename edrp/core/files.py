@@ -349,9 +349,6 @@ class DamagedFileError(InvalidInstanceError):
     def _text(self) -> str:
         return visible(f"{self.path} {self.why}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.why)
-
 
 def sealed(document: dict[str, Any]) -> str:
     """A document as JSON text that ends in a checksum of all the rest.

@@ -81,7 +81,6 @@ def check_named(rules: Sequence[HardRule], field: str, known: Collection[str], w
     for index, rule in enumerate(rules):
         names = list(getattr(rule, field))
         for position, name in enumerate(names):
-            if name not in known:
-                faults.add_unknown(("rules", index, field, position), name, what, known)
+            faults.add_unknown(("rules", index, field, position), name, what, known)
         for position in duplicates(names):
             faults.add(("rules", index, field, position), names[position], "is named twice in this rule; name it once")

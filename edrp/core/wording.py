@@ -344,7 +344,7 @@ def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
                 continue
             annotation = next((member for member in members if get_origin(member) is dict), None)
         place.append(part)
-        owner = _plain(annotation)
+        owner = next(iter(_union_members(annotation)), None)
         annotation, below = _step(owner, part)
         is_field = below is not None
         field = below or field
@@ -361,11 +361,6 @@ def _step(annotation: Any, part: str | int) -> tuple[Any, FieldInfo | None]:
     if get_origin(annotation) is dict:
         return arguments[1], None
     return (arguments[0] if arguments else None), None
-
-
-def _plain(annotation: Any) -> Any:
-    members = _union_members(annotation)
-    return members[0] if members else None
 
 
 def _union_members(annotation: Any) -> list[Any]:

@@ -162,8 +162,7 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
     for index, operator in enumerate(application.operators):
         path = ("application", "operators", index)
         for position, name in enumerate(operator.candidates or ()):
-            if name not in names:
-                faults.add_unknown((*path, "candidates", position), name, "host type", names)
+            faults.add_unknown((*path, "candidates", position), name, "host type", names)
         known = set(operator.candidates or ()) <= set(names)
         if known and not any(fits(operator, host_type) for host_type in host_types):
             sizes = "; ".join(f"{host_type.name} {_amounts(host_type.capacity)}" for host_type in host_types)
@@ -174,8 +173,7 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
 def check_queues(queues: Mapping[str, float], application: ContainerApplication, faults: document.Faults) -> None:
     """Add the faults of queues of operators that do not exist."""
     for name in queues:
-        if name not in application.by_name:
-            faults.add_unknown(("queues", name), name, "operator of the application", application.by_name)
+        faults.add_unknown(("queues", name), name, "operator of the application", application.by_name)
 
 
 def check_hosts(
@@ -185,14 +183,11 @@ def check_hosts(
     operators = application.by_name
     faults.add_repeated_names(field, [host.name for host in hosts])
     for index, host in enumerate(hosts):
-        if host.type not in types:
-            faults.add_unknown((field, index, "type"), host.type, "host type", types)
+        faults.add_unknown((field, index, "type"), host.type, "host type", types)
         for operator in host.instances:
-            if operator not in operators:
-                faults.add_unknown((field, index, "instances", operator), operator, "operator of the application", operators)
+            faults.add_unknown((field, index, "instances", operator), operator, "operator of the application", operators)
         for position, operator in enumerate(host.images):
-            if operator not in operators:
-                faults.add_unknown((field, index, "images", position), operator, "operator of the application", operators)
+            faults.add_unknown((field, index, "images", position), operator, "operator of the application", operators)
 
 
 def check_counts(application: ContainerApplication, load: float, utilisation: float | None, faults: document.Faults) -> None:

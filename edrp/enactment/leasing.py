@@ -123,8 +123,7 @@ class LeasingProblem(Problem):
         names = [host.name for host in self.leased]
         faults.add_repeated_names("leased", names)
         for index, host in enumerate(self.leased):
-            if host.type not in self.types:
-                faults.add_unknown(("leased", index, "type"), host.type, "host type", self.types)
+            faults.add_unknown(("leased", index, "type"), host.type, "host type", self.types)
         containers.check_queues(self.queues, self.application, faults)
 
     @property
@@ -175,8 +174,7 @@ class LeasingProblem(Problem):
     def _check_decision(self, decision: tuple[PlannedHost, ...], place: str, faults: Faults) -> None:
         known = self.application.by_name.keys()
         for index, host in enumerate(decision):
-            if host.type not in self.types:
-                faults.add_unknown((place, index, "type"), host.type, "host type", self.types)
+            faults.add_unknown((place, index, "type"), host.type, "host type", self.types)
             for period, instances in enumerate(host.instances):
                 for operator in () if instances.keys() <= known else instances.keys() - known:
                     location = (place, index, "instances", period, operator)

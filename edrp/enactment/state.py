@@ -219,19 +219,17 @@ class Policy(Protocol):
         ...
 
 
+@dataclass(slots=True)
 class _TentativeHost:
     """A host as it will be once the actions are done."""
 
-    __slots__ = ("free", "images", "instances", "leaving", "paid_until", "releasing", "type")
-
-    def __init__(self, host_type: HostType, paid_until: float, free: dict[str, float]) -> None:
-        self.type = host_type
-        self.paid_until = paid_until
-        self.free = free
-        self.images: set[str] = set()
-        self.instances: Counter[str] = Counter()
-        self.leaving: Counter[str] = Counter()
-        self.releasing = False
+    type: HostType
+    paid_until: float
+    free: dict[str, float]
+    releasing: bool = False
+    images: set[str] = field(default_factory=set)
+    instances: Counter[str] = field(default_factory=Counter)
+    leaving: Counter[str] = field(default_factory=Counter)
 
 
 class TentativeState:
@@ -271,12 +269,8 @@ class TentativeState:
         self._leases = 0
         self._leased = Counter(host.type.name for host in state.hosts.values())
         for name, host in state.hosts.items():
-            copy = _TentativeHost(host.type, host.paid_until, state.free(name))
-            copy.images = set(host.images)
-            copy.instances.update(host.instances)
-            copy.leaving.update(host.leaving)
-            copy.releasing = host.releasing
-            self._hosts[name] = copy
+            held = set(host.images), Counter(host.instances), Counter(host.leaving)
+            self._hosts[name] = _TentativeHost(host.type, host.paid_until, state.free(name), host.releasing, *held)
             for operator, count in self.on(name).items():
                 self._instances[operator] += count
 

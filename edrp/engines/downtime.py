@@ -61,17 +61,12 @@ def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimePar
     else:
         waits = [SLOT_SECONDS + seconds for seconds in (duration.value, duration.low, duration.high)]
         delay = math.inf if observation.max_delay is None else observation.max_delay
-        replay = Estimate(*(_replayed(fit, wait, delay) for wait in waits))
+        interval = observation.checkpoints.interval or 0.0
+        # Processed twice is the input during the checkpoint or, where that comes too late, all since the last one.
+        replay = Estimate(*(wait - SLOT_SECONDS if wait <= delay else delay + interval for wait in waits))
         wait = Estimate(*(min(wait, delay) for wait in waits))
         parts = DowntimeParts(wait, fit.restart, restore, replay, NOTHING, live=True)
     return replace(parts, catch_up=_catch_up(fit, plan, goals, parts))
-
-
-def _replayed(fit: JobFit, wait: float, delay: float) -> float:
-    """Seconds of input that are processed twice: those of the checkpoint, or, where that comes too late, all since the last."""
-    if wait <= delay:
-        return wait - SLOT_SECONDS
-    return delay + (fit.observation.checkpoints.interval or 0.0)
 
 
 def _restore(fit: JobFit, plan: Deployment) -> Estimate:

@@ -17,9 +17,6 @@ class EngineError(EdrpError):
         self.why = why
         super().__init__(visible(f"{place}: {why}"))
 
-    def __reduce__(self) -> tuple[type[EngineError], tuple[str, str]]:
-        return type(self), (self.place, self.why)
-
 
 class JobGoneError(EngineError):
     """The job has ended or is unknown to its engine: there is nothing left to watch."""

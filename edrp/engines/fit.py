@@ -149,7 +149,7 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
         is split by keys has its key groups: the load of a replica follows the state of those that it holds.
     """
     passing = {operator.name: _passing(operator, observation) for operator in observation.operators}
-    loads = find_loads(observation, passing)
+    loads = _Flow(observation, passing).loads()
     operators = tuple(_fit_operator(operator, observation, loads, group_states or {}) for operator in observation.operators)
     restart, restore = _restart_and_restore(observation)
     tuple_sizes = {operator.name: _tuple_size(operator.windows[-1]) for operator in observation.operators}
@@ -435,17 +435,12 @@ class Loads:
     unbounded: frozenset[str]
 
 
-def find_loads(observation: Observation, passing: Mapping[str, Passing]) -> Loads:
-    """Follow what the sources send through the job.
+class _Flow:
+    """Traffic on the streams of one job, by which what the sources send is followed through it.
 
     While the buffers before a saturated operator fill, it receives less than is sent to it. Its load is what is sent then, and
     those after it get as much more as it would send. What is sent to it is known of senders with a single stream.
     """
-    return _Flow(observation, passing).loads()
-
-
-class _Flow:
-    """Traffic on the streams of one job."""
 
     def __init__(self, observation: Observation, passing: Mapping[str, Passing]) -> None:
         self._streams, self._passing = observation.streams, passing

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, product
+from math import prod
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -112,12 +113,11 @@ def _streams(fit: JobFit, factor: float) -> Iterator[dict[str, Any]]:
 
 def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> LatencyAwareProblem:
     """The placement of a deployment's replicas as a problem of kind `latency-aware`, which joins all of both ends of a stream."""
+    kept = ("name", "resources", "state_size", "external_rate")
     operators = [
-        {"name": o.name, "resources": o.resources, "instances": deployment.degree(o.name), "state_size": o.state_size}
-        for o in problem.application.operators
+        {"instances": deployment.degree(operator.name), **{name: getattr(operator, name) for name in kept}}
+        for operator in problem.application.operators
     ]
-    for operator, original in zip(operators, problem.application.operators, strict=True):
-        operator["external_rate"] = original.external_rate
     streams = [stream.model_dump(exclude={"usage", "partitioning"}) for stream in problem.application.streams]
     assert problem.current is not None
     same = all(problem.current.degree(name) == deployment.degree(name) for name in deployment)
@@ -485,10 +485,7 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
     groups: dict[str, list[str]] = {}
     for operator in operators:
         groups.setdefault(operator.slot_group, []).append(operator.name)
-    count = 1
-    for members in groups.values():
-        count *= len(members)
-    if count > MAX_SLOT_RULES:
+    if prod(map(len, groups.values())) > MAX_SLOT_RULES:
         return {operator.name: ["slots"] for operator in operators}
     taken: dict[str, list[str]] = {operator.name: [] for operator in operators}
     for number, combination in enumerate(product(*groups.values()), 1):

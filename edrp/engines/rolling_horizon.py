@@ -89,7 +89,11 @@ class RollingHorizon:
     horizon: float | None = None
 
     def __post_init__(self) -> None:
-        faults = [*_operator_faults(self.operators), *_price_faults(self.prices)]
+        faults = list(_operator_faults(self.operators))
+        for name in ("replica", "late", "silence", "late_after"):
+            value = getattr(self.prices, name)
+            if not (np.isfinite(value) and value >= 0):
+                faults.append(Fault(f"prices.{name}", f"{value:g}", "must be a number from 0 on"))
         InvalidInstanceError.raise_if_any(faults, "controller")
 
     def capacity(self, replicas: Mapping[str, int]) -> float:
@@ -134,7 +138,7 @@ class RollingHorizon:
             The forecast is shorter than the horizon or not of numbers from 0, or replicas of an operator are missing.
         """
         scenarios = np.atleast_2d(np.asarray(demand, dtype=float))
-        _refuse(list(self._faults(running, scenarios, step)))
+        InvalidInstanceError.raise_if_any(list(self._faults(running, scenarios, step)), "controller")
         if self.horizon is not None:
             scenarios = scenarios[:, : max(1, round(self.horizon / step))]
         if rate is not None:
@@ -266,17 +270,6 @@ def _operator_faults(operators: Sequence[OperatorCapacity]) -> Iterator[Fault]:
             yield Fault(f"{place}.replicas", operator.name, "must rise from 1 or more")
         elif not (capacity > 0).all():
             yield Fault(f"{place}.capacity", operator.name, "must be positive")
-
-
-def _price_faults(prices: ControlPrices) -> Iterator[Fault]:
-    for name in ("replica", "late", "silence", "late_after"):
-        value = getattr(prices, name)
-        if not (np.isfinite(value) and value >= 0):
-            yield Fault(f"prices.{name}", f"{value:g}", "must be a number from 0 on")
-
-
-def _refuse(faults: list[Fault]) -> None:
-    InvalidInstanceError.raise_if_any(faults, "controller")
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,18 +99,15 @@ class WatchJournal(HeldFile):
         super().__init__(path, open_own(path, os.O_WRONLY | os.O_APPEND), in_use)
 
     def _begin(self) -> None:
-        self.entries = self._read()
-
-    def _read(self) -> list[Entry]:
-        """All lines; what a crash has left of the last one is dropped."""
+        """Read all lines; what a crash has left of the last one is dropped."""
         try:
             *lines, end = read_regular(self.path).split(b"\n")
         except InvalidInstanceError as error:
             raise EngineError(str(self.path), error.faults[0].why) from None
-        entries = []
+        self.entries: list[Entry] = []
         for number, line in enumerate(lines, 1):
             try:
-                entries.append(read_sealed_line(line, self._form))
+                self.entries.append(read_sealed_line(line, self._form))
             except (ValueError, RecursionError):
                 why = f"line {number} is damaged or of no {self._command}, so that it does not tell what was done to the job"
                 raise EngineError(str(self.path), f"{why}; name a new journal") from None
@@ -118,7 +115,6 @@ class WatchJournal(HeldFile):
             with naming_errors(self.path):
                 os.ftruncate(self._file, sum(len(line) + 1 for line in lines))
             warn_user(f"{self.path}: its last line was cut off and is dropped; what came before is kept")
-        return entries
 
     def write(self, entry: Entry) -> None:
         """Write a line; it is on the disk when this returns.

@@ -107,17 +107,10 @@ class Watcher:
         if self.state.job not in (None, observation.job):
             why = f"the journal is of job {self.state.job!r}, and this is {observation.job!r}; name another journal"
             raise EngineError(self._job.address, why)
-        limits = asdict(self._aims.limits)
-        ways = {"live": observation.live, **({"follows_slots": True} if observation.follows_slots else {})}
-        self._write(
-            "start",
-            engine=observation.engine,
-            version=observation.version,
-            job=observation.job,
-            key=observation.key,
-            **ways,
-            limits=limits,
-        )
+        facts = {name: getattr(observation, name) for name in ("engine", "version", "job", "key", "live")}
+        if observation.follows_slots:
+            facts["follows_slots"] = True
+        self._write("start", **facts, limits=asdict(self._aims.limits))
         if self.state.unfinished:
             nodes_of = {operator.name: list(operator.nodes) for operator in observation.operators}
             self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=nodes_of)
@@ -134,13 +127,10 @@ class Watcher:
         entry = self.state.stopped
         if entry is None:
             return
-        why = (
-            f"job {self.state.job!r} was being stopped with a savepoint; look into {entry.get('folder')}, and start it from there"
-        )
+        why = f"was being stopped with a savepoint; look into {entry.get('folder')}, and start it from there"
         if "location" in entry:
-            why = f"job {self.state.job!r} was stopped with savepoint {entry['location']} and not started again; start it: "
-            why += entry["again"]
-        raise JobGoneError(self._job.address, why)
+            why = f"was stopped with savepoint {entry['location']} and not started again; start it: {entry['again']}"
+        raise JobGoneError(self._job.address, f"job {self.state.job!r} {why}")
 
     def _round(self, fit: JobFit) -> None:
         current = fit.observation.deployment
@@ -206,14 +196,13 @@ class Watcher:
                 return False
             goals = decided
         advice = self._job.advise(fit, goals, aims.network)
-        worth_applying = advice.recommended
         prediction = predict(advice.fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
         change = PlannedChange(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
-        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if worth_applying else []
-        if worth_applying and aims.limits.mode is not None:
+        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if advice.recommended else []
+        if advice.recommended and aims.limits.mode is not None:
             blocked += self._job.objections(change)
-        self._write("advice", **_advice_fields(advice, prediction), wanted=worth_applying, blocked=blocked)
-        if not worth_applying or blocked or not self._apply(change, throughput_low=prediction.throughput.low):
+        self._write("advice", **_advice_fields(advice, prediction), wanted=advice.recommended, blocked=blocked)
+        if not advice.recommended or blocked or not self._apply(change, throughput_low=prediction.throughput.low):
             return False
         self._predict(prediction)
         self._clock.sleep(min(self._aims.goals.policy.horizon, advice.downtime.catch_up.high, CHANGE_PATIENCE))
@@ -376,11 +365,7 @@ def objections(advice: Advice, prediction: Prediction, limits: ChangeLimits, sta
         yield "the scheduler of this job cannot rescale it live; use --apply redeploy"
     if limits.mode == "redeploy" and live and not advice.fit.observation.follows_slots:
         yield "the adaptive scheduler ignores demands for places; use --apply rescale, or run the job with the default scheduler"
-    yield from _too_busy(advice, prediction)
-
-
-def _too_busy(advice: Advice, prediction: Prediction) -> Iterator[str]:
-    """Replicas are taken away only where even the upper end of the interval leaves something to spare."""
+    # Replicas are taken away only where even the upper end of the interval leaves something to spare.
     for operator in advice.operators:
         busy = prediction.busy.get(operator.name)
         if operator.proposed < operator.replicas and busy is not None and busy.high >= 1.0:

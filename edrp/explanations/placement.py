@@ -176,11 +176,12 @@ def explain_deployment(
     optimal = solution is not None and solution.status == "optimal" and (solution.gap or 0.0) <= OPTIMALITY_GAP
     proven = optimal or (second is not None and second.proven and not second.better)
     method = "auto" if solution is None else solution.method
+    about_paths = next(metric for metric in problem.metrics.values() if isinstance(metric, PathMetric))
     return Explanation(
         deployment,
         evaluation,
         objective_shares(problem, evaluation),
-        _critical_path(problem, deployment),
+        about_paths.critical_path(problem, deployment),
         cost_parts(problem, deployment, Cost()) if "cost" in problem.metrics else (),
         _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
@@ -225,12 +226,6 @@ def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:
     number = node_classes(compiled)
     groups = (tuple(compiled.nodes[u] for u in np.flatnonzero(number == k)) for k in range(int(number.max()) + 1))
     return tuple(group for group in groups if len(group) > 1)
-
-
-def _critical_path(problem: PlacementProblem, deployment: Deployment) -> tuple[PathPart, ...]:
-    """By the metric of the kind that is about paths."""
-    about = next(metric for metric in problem.metrics.values() if isinstance(metric, PathMetric))
-    return about.critical_path(problem, deployment)
 
 
 def _crossings(problem: PlacementProblem, deployment: Deployment) -> tuple[Crossing, ...]:

@@ -135,7 +135,8 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, work_limit: flo
     better = _better(problem, target, evaluation, second, work_limit)
     known = better.objective if better is not None else evaluation.objective if evaluation.feasible else None
     fullest = max(nodes, key=lambda margin: margin.used, default=None)
-    critical = _critical_operator(problem, path)
+    slowest = max((part for part in path if not part.is_stream), key=lambda part: part.seconds)
+    critical: KeyedOperator = problem.application.by_name[slowest.name]  # takes most of the critical path
     found = [
         *_more_replicas(problem, target, critical),
         *_split(problem, target, heaviest),
@@ -169,7 +170,8 @@ def _better(
         if again.objective is not None and (second.objective is None or again.objective < second.objective):
             other = again.deployment
     found = None if other is None else problem.evaluate(other)
-    is_better = found is not None and (not evaluation.feasible or found.objective < _below(evaluation.objective))
+    lower = evaluation.objective - 1e-7 * max(1.0, abs(evaluation.objective))  # by more than rounding
+    is_better = found is not None and (not evaluation.feasible or found.objective < lower)
     return found if is_better else None
 
 
@@ -232,20 +234,8 @@ def _hottest(operator: KeyedOperator, first: int, end: int) -> Iterator[tuple[in
             yield task, work[task] / total
 
 
-def _below(objective: float) -> float:
-    """The value below which an objective is lower by more than rounding."""
-    return objective - 1e-7 * max(1.0, abs(objective))
-
-
 Change = tuple[str, RescaleProblem, KeyedDeployment | None]
 """A changed problem in words, and a deployment to start from."""
-
-
-def _critical_operator(problem: RescaleProblem, path: tuple[PathPart, ...]) -> KeyedOperator:
-    """The operator that takes most of the critical path."""
-    slowest = max((part for part in path if not part.is_stream), key=lambda part: part.seconds)
-    operator: KeyedOperator = problem.application.by_name[slowest.name]
-    return operator
 
 
 def _more_replicas(problem: RescaleProblem, deployment: KeyedDeployment, critical: KeyedOperator) -> Iterator[Change]:

@@ -131,9 +131,13 @@ def migration_view(
     if not solution.moves:
         states, held, line = states[1:], [("now and afterwards", None, after)], None
         lines = ["Nothing moves: every node keeps its tasks.", f"A node may hold work {figure(limit, 4)}."]
-    graph = _graph(boxes, states, _tokens(plan))
+    tokens = [
+        Token(f"n{transfer.source}", f"n{transfer.target}", begin, finish, byte_figure(transfer.size), transfer.source)
+        for begin, finish, transfer in _transfers(plan)
+        if max(transfer.source, transfer.target) < MAX_NODES
+    ]
     panels: list[Panel] = [
-        graph,
+        _graph(boxes, states, tokens),
         _strips("Tasks", held, problem.work, problem.state_size, details),
         *([_phases(plan, end)] if seconds else []),
         *([_moves(solution.moves)] if solution.moves else []),
@@ -242,14 +246,6 @@ def _transfers(plan: MigrationPlan) -> Iterator[tuple[float, float, Transfer]]:
         start += step.schedule.total_seconds
 
 
-def _tokens(plan: MigrationPlan) -> list[Token]:
-    return [
-        Token(f"n{transfer.source}", f"n{transfer.target}", begin, end, byte_figure(transfer.size), transfer.source)
-        for begin, end, transfer in _transfers(plan)
-        if max(transfer.source, transfer.target) < MAX_NODES
-    ]
-
-
 def _phases(plan: MigrationPlan, end: float) -> Rows:
     """The schedule by node that sends."""
     rows: dict[int, list[Bar]] = {}
@@ -306,14 +302,11 @@ def owners_of(intervals: Held, tasks: int) -> list[int]:
 
 def _moves(moves: Sequence[Any]) -> Table:
     """Every move with its state: of tasks from node to node, or of an operator's tasks."""
-    sizes = [byte_figure(move.size, 4) for move in moves]
     if isinstance(moves[0], Move):
-        rows = [(task_numbers(m.first, m.end), f"{m.source}", f"{m.target}", size) for m, size in zip(moves, sizes, strict=True)]
+        rows = [(task_numbers(m.first, m.end), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves]
         columns = ("tasks", "from node", "to node", "state")
         return cut_table("Moves", columns, rows, columns[1:], MAX_MOVES)
-    named = [
-        (m.operator, f"{m.first}–{m.end - 1}", f"{m.source} → {m.target}", size) for m, size in zip(moves, sizes, strict=True)
-    ]
+    named = [(m.operator, f"{m.first}–{m.end - 1}", f"{m.source} → {m.target}", byte_figure(m.size, 4)) for m in moves]
     return cut_table("Moves", ("operator", "tasks", "way", "state"), named, ("tasks", "state"), MAX_MOVES)
 
 

@@ -168,16 +168,8 @@ def rendered(document: dict[str, Any]) -> str:
     document = plain(document)
     data = embedded(document)
     style, script = _source("explorer.css"), _source("explorer.js")
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {_hash(script)}",
-            f"style-src {_hash(style)}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    inlined = f"script-src {_hash(script)}; style-src {_hash(style)}"
+    policy = f"default-src 'none'; {inlined}; img-src data:; base-uri 'none'; form-action 'none'"
     return PAGE.format(policy=policy, title=escape(document["title"]), style=style, data=data, script=script)
 
 

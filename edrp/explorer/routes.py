@@ -121,7 +121,8 @@ class Obstacles:
         Where there is room for it, it bends next to the lines that go around the same corners.
         """
         ports, corners, own = [*source.ports, *target.ports], len(self._corners), len(source.ports)
-        points = np.vstack([self._corners, [_tip(port) for port in ports]])
+        tips = [(port.x + CHANNEL * port.dx, port.y + CHANNEL * port.dy) for port in ports]  # where lines go around their boxes
+        points = np.vstack([self._corners, tips])
         lengths = np.full((len(points), len(points)), np.inf)
         lengths[:corners, :corners], lengths[corners:] = self._between, self._lengths(points[corners:], points)
         begins = range(corners, corners + own)
@@ -365,11 +366,6 @@ def _begin(port: Port) -> str:
 def _end(port: Port) -> str:
     """From the side of a box to where the line ends."""
     return "" if port.inner == (port.x, port.y) else f"L{_at(*port.inner)}"
-
-
-def _tip(port: Port) -> Point:
-    """The point straight in front of a port at which lines go around its box."""
-    return port.x + CHANNEL * port.dx, port.y + CHANNEL * port.dy
 
 
 def _rounded(points: Sequence[Point]) -> Way:

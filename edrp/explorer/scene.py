@@ -121,7 +121,8 @@ def application_graph(
     layer = layers(application)
     names = [operator.name for operator in application.operators]
     columns = max(layer.values()) + 1
-    width = _box_width(names, columns)
+    wanted = max(map(len, names)) * BOLD_LETTER + 30.0  # for the longest name, as far as all columns stay legible side by side
+    width = min(max(WIDTHS[0], min(wanted, MAX_DRAWING_WIDTH / columns - GAP_X)), WIDTHS[1])
     boxes = [
         Box(
             f"a{index}",
@@ -158,12 +159,6 @@ def application_graph(
     if hot:
         legend.append(("hot", "critical path"))
     return routed(Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend))
-
-
-def _box_width(names: Sequence[str], columns: int) -> float:
-    """Wide enough for the longest name, as far as all columns stay legible side by side."""
-    wanted = max(map(len, names)) * BOLD_LETTER + 30.0
-    return min(max(WIDTHS[0], min(wanted, MAX_DRAWING_WIDTH / columns - GAP_X)), WIDTHS[1])
 
 
 WIDTH, IDLE_WIDTH, IDLE_HEIGHT = 162.0, 118.0, 44.0

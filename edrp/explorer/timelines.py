@@ -20,10 +20,8 @@ from edrp.explorer.view import Bar, Detail, Line, Panel, Row, Rows, Series, Time
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution, TaskRecord
 from edrp.mapping.path_tasks import BimodalTask
 from edrp.placement.deployment import counted
-from edrp.placement.over_time import LoadedProblem
 from edrp.placement.sequence import EdrpSequence, EdrpSequenceSolution, PeriodOutcome
 from edrp.report.formatting import clock_text, figure, quantity
-from edrp.report.tables import Table
 
 MAX_ROWS, MAX_POINTS = 120, 1500
 
@@ -193,22 +191,11 @@ def sequence_view(problem: EdrpSequence, solution: EdrpSequenceSolution, *, work
         day.costs(() if explanation is None else explanation.rivals),
     ]
     if explanation is not None:
-        panels += _tables(explanation)
-        lines = list(_sentences(explanation))
+        panels.append(replace(sequence.rival_table(explanation), caption="Other ways to decide"))
+        panels += [sequence.change_table(explanation)] if explanation.changes else []
+        lines = [*filter(None, [sequence.better_sentence(explanation)]), *sequence.deciding_sentences(explanation)]
     changes = {} if explanation is None else {change.period: sequence.worth(change) for change in explanation.changes}
     return View(panels, {**scene.details, **day.details(changes)}, day.timeline, lines, [metric_table(solution)])
-
-
-def _tables(explanation: sequence.SequenceExplanation) -> Iterator[Table]:
-    yield replace(sequence.rival_table(explanation), caption="Other ways to decide")
-    if explanation.changes:
-        yield sequence.change_table(explanation)
-
-
-def _sentences(explanation: sequence.SequenceExplanation) -> Iterator[str]:
-    if better := sequence.better_sentence(explanation):
-        yield better
-    yield from sequence.deciding_sentences(explanation)
 
 
 class _Day:
@@ -225,7 +212,8 @@ class _Day:
     def scene(self) -> Scene:
         """Nodes with their replicas; operators are described for all periods, streams are not."""
         scene = Scene(self.problem.base, [outcome.deployment for outcome in self.outcomes])
-        loads = [self._loaded(number).problem.application for number in self._distinct_loads()]
+        numbers = {str(sorted(period.external_rates.items())): number for number, period in enumerate(self.problem.periods)}
+        loads = [self.problem.period(number).problem.application for number in numbers.values()]  # each load once
         for index, name in enumerate(self.names):
             low, high = min(load.load(name) for load in loads), max(load.load(name) for load in loads)
             text = quantity(high, "tuples/s") if low == high else f"{figure(low, 4)} to {quantity(high, 'tuples/s')}"
@@ -246,7 +234,7 @@ class _Day:
         if len(shown) <= MAX_STATES:
             yield scene.course(
                 [
-                    Stay(self.begins[number], self.outcomes[number].deployment, self._loaded(number).problem.application)
+                    Stay(self.begins[number], self.outcomes[number].deployment, self.problem.period(number).problem.application)
                     for number in shown
                 ]
             )
@@ -288,7 +276,7 @@ class _Day:
         """Load that no stream brings, by operator."""
         rates: dict[str, list[float]] = {}
         for number in range(len(self.problem.periods)):
-            for operator in self._loaded(number).problem.application.operators:
+            for operator in self.problem.period(number).problem.application.operators:
                 rates.setdefault(operator.name, []).append(operator.external_rate)
         fed = {name: values for name, values in rates.items() if any(values)}
         number_of = {name: index for index, name in enumerate(self.names)}
@@ -339,13 +327,3 @@ class _Day:
             changed = "; ".join(map(str, outcome.actions))
             lines.append(f"Change: {changed}" + (f". It {worth_of_change}." if worth_of_change else ""))
         return Detail(f"Period {number}, {times}", rows, lines)
-
-    def _distinct_loads(self) -> list[int]:
-        """The first period of each load."""
-        known: dict[str, int] = {}
-        for number, period in enumerate(self.problem.periods):
-            known.setdefault(str(sorted(period.external_rates.items())), number)
-        return list(known.values())
-
-    def _loaded(self, number: int) -> LoadedProblem:
-        return self.problem.period(number)

@@ -382,8 +382,7 @@ class BimodalScenario(Problem):
         faults.add_repeated_names("services", names)
         for index, task in enumerate(self.tasks):
             for end in ("source", "delivery"):
-                if getattr(task, end) not in self.network.by_name:
-                    faults.add_unknown(("tasks", index, end), getattr(task, end), "node of the network", self.network.by_name)
+                faults.add_unknown(("tasks", index, end), getattr(task, end), "node of the network", self.network.by_name)
             for position, name in enumerate(task.services):
                 if name not in self._services:
                     faults.add_unknown(("tasks", index, "services", position), name, "service of the scenario", names)

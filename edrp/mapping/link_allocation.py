@@ -161,11 +161,9 @@ class LinkAllocationProblem(Problem):
 
     def _check_decision(self, decision: tuple[FlowAllocation, ...], place: str, faults: Faults) -> None:
         for index, allocation in enumerate(decision):
-            if allocation.flow not in self.by_name:
-                faults.add_unknown((place, index, "flow"), allocation.flow, "flow of the problem", self.by_name)
+            faults.add_unknown((place, index, "flow"), allocation.flow, "flow of the problem", self.by_name)
             for position, name in enumerate(allocation.route or ()):
-                if name not in self.network.by_name:
-                    faults.add_unknown((place, index, "route", position), name, "node of the network", self.network.by_name)
+                faults.add_unknown((place, index, "route", position), name, "node of the network", self.network.by_name)
 
     def evaluate(self, decision: Sequence[FlowAllocation | Mapping[str, Any]]) -> Evaluation:
         """Evaluate the allocations of all flows.

@@ -221,8 +221,7 @@ class MappingProblem(Problem):
     def _check(self, faults: Faults) -> None:
         servers = self.network.by_name
         for end in ("source", "delivery"):
-            if getattr(self.task, end) not in servers:
-                faults.add_unknown(("task", end), getattr(self.task, end), "node of the network", servers)
+            faults.add_unknown(("task", end), getattr(self.task, end), "node of the network", servers)
         if all(server.services is not None for server in self.network.nodes):
             offered = {name for server in self.network.nodes for name in server.services or ()}
             for index, component in enumerate(self.task.components):
@@ -252,8 +251,7 @@ class MappingProblem(Problem):
         lists += [((place, "routes", hop), route) for hop, route in enumerate(decision.routes)]
         for location, names in lists:
             for index, name in enumerate(names):
-                if name not in self.network.by_name:
-                    faults.add_unknown((*location, index), name, "node of the network", self.network.by_name)
+                faults.add_unknown((*location, index), name, "node of the network", self.network.by_name)
 
     @property
     def objective_terms(self) -> tuple[str, ...]:  # type: ignore[override]  # they depend on the cost that is chosen

@@ -287,10 +287,8 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
 
     def _disagreements(self, decision: PolicyDecision, costs: ProjectedCosts) -> list[str]:
         intervals = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
-        if not self.allow_empty or len(intervals) == self.nodes:
-            boundaries = (0, *(end for _, end in intervals))
-        else:
-            boundaries = (0, *(end for _, end in intervals), *[len(self.work)] * (self.nodes - len(intervals)))
+        empty = self.nodes - len(intervals) if self.allow_empty else 0
+        boundaries = (0, *(end for _, end in intervals), *[len(self.work)] * empty)
         stored = costs.cost(boundaries)
         if stored is None:
             return [f"projected cost: the table knows no partition {boundaries}"]

@@ -65,20 +65,6 @@ class TaskRule(HardRule):
         return len(named & there if self.rule == "forbidden" else named - there)
 
 
-def check_task_rules(rules: Sequence[TaskRule], tasks: int, nodes: int, faults: Faults) -> None:
-    """Add the faults of rules that share a name, and of tasks and current nodes that do not exist."""
-    faults.add_repeated_names("rules", [rule.name for rule in rules])
-    for index, rule in enumerate(rules):
-        for position, (first, end) in enumerate(rule.tasks):
-            if not first < end <= tasks:
-                why = f"is no range of the {numbered(tasks, 'task')}; give [first task, end), from 0 to {tasks}"
-                faults.add(("rules", index, "tasks", position), (first, end), why)
-        for position, node in enumerate(rule.nodes):
-            if node >= nodes:
-                why = f"is no current node; `intervals` has {numbered(nodes, 'node')}, numbered from 0"
-                faults.add(("rules", index, "nodes", position), node, why)
-
-
 class MigrationSolution(Solution):
     """Answer of a method to a problem of kind `migration`, with what it proved."""
 
@@ -123,7 +109,17 @@ class MigrationProblem(TaskIntervals, Problem):
 
     @checks()
     def _check_rules(self, faults: Faults) -> None:
-        check_task_rules(self.rules, len(self.work), len(self.intervals), faults)
+        tasks, nodes = len(self.work), len(self.intervals)
+        faults.add_repeated_names("rules", [rule.name for rule in self.rules])
+        for index, rule in enumerate(self.rules):
+            for position, (first, end) in enumerate(rule.tasks):
+                if not first < end <= tasks:
+                    why = f"is no range of the {numbered(tasks, 'task')}; give [first task, end), from 0 to {tasks}"
+                    faults.add(("rules", index, "tasks", position), (first, end), why)
+            for position, node in enumerate(rule.nodes):
+                if node >= nodes:
+                    why = f"is no current node; `intervals` has {numbered(nodes, 'node')}, numbered from 0"
+                    faults.add(("rules", index, "nodes", position), node, why)
 
     def evaluate(self, decision: Sequence[Sequence[int] | None]) -> Evaluation:
         """Evaluate an assignment: state that moves, and the limits and rules that it breaks."""

@@ -22,11 +22,6 @@ OF_PROBLEMS = (f"{EVENNESS}.", f"{SINGLE}.")
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _of_problem(name: str) -> bool:
-    """Whether a metric is that of an entry of a problem, or of its rules with a penalty; the problem knows which there are."""
-    return name == ALL or name.startswith(OF_PROBLEMS)
-
-
 class MetricValues(Document):
     """One value for each of some metrics; those of your own have their registered names (`edrp.register_metric`).
 
@@ -44,8 +39,9 @@ class MetricValues(Document):
 
     @property
     def own(self) -> dict[str, Any]:
-        """Values of registered metrics."""
-        return {name: value for name, value in (self.__pydantic_extra__ or {}).items() if not _of_problem(name)}
+        """Values of registered metrics; which others there are by its own entries and rules, a problem knows."""
+        extra = self.__pydantic_extra__ or {}
+        return {name: value for name, value in extra.items() if name != ALL and not name.startswith(OF_PROBLEMS)}
 
     def of(self, metric: str) -> Any:
         """Value of the metric of that name, such as "cost" or "peak_loads.cpu"; None where there is none."""

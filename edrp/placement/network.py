@@ -354,7 +354,8 @@ class Network(document.LinkedNodes):
         ]
         if apart := [f"{link['source']} and {link['target']}" for link in links if not math.isfinite(link["delay"])]:
             raise InvalidInstanceError([Fault("graph", pair, "are not connected; add a path between them") for pair in apart])
-        described = [{**(node_defaults or {}), **_node_fields(graph.nodes[v]), "name": str(v)} for v in chosen]
+        own = {v: {name: value for name, value in graph.nodes[v].items() if name in Node.model_fields} for v in chosen}
+        described = [{**(node_defaults or {}), **own[v], "name": str(v)} for v in chosen]
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
     def to_graph(self) -> nx.DiGraph[Any]:
@@ -377,7 +378,3 @@ class Network(document.LinkedNodes):
             if link := self.link(source, target):
                 graph.add_edge(source, target, **{name: getattr(link, name) for name in LinkClass.model_fields})
         return graph
-
-
-def _node_fields(attributes: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if name in Node.model_fields}

@@ -44,9 +44,9 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
     first, last = [], []  # the stacks L and R
     while graph.left:
         while graph.sources:
-            first.append(graph.take_sources())
+            first.append(graph.take_all(graph.sources, feed=True))
         while graph.sinks:
-            last.append(graph.take_sinks())
+            last.append(graph.take_all(graph.sinks, feed=False))
         if graph.left:
             first.append([graph.open_cycle()])
     return tuple(tuple(vertices[v] for v in layer) for layer in (*first, *reversed(last)) if layer)
@@ -71,16 +71,13 @@ class _Dissolving:
         # Sets of vertices that no cycle leaves; what feeds a set stands above it, so that the top is fed by none.
         self._regions = [list(range(size))]
 
-    def take_sources(self) -> list[int]:
-        layer, self.sources = self._waiting(self.sources), []
+    def take_all(self, queue: list[int], *, feed: bool) -> list[int]:
+        """Take all that wait in `sources` or `sinks`; those that become one by that wait there then."""
+        # A vertex without edges waits in both queues and may have been taken from the other one.
+        layer = sorted(v for v in queue if self._there[v])
+        queue.clear()
         for v in layer:
-            self._take(v, feeds=True)
-        return layer
-
-    def take_sinks(self) -> list[int]:
-        layer, self.sinks = self._waiting(self.sinks), []
-        for v in layer:
-            self._take(v, feeds=False)
+            self._take(v, feeds=feed)
         return layer
 
     def open_cycle(self) -> int:
@@ -92,10 +89,6 @@ class _Dissolving:
         self._take(chosen, feeds=True)
         self._regions.append([v for v in component if v != chosen])
         return chosen
-
-    def _waiting(self, queue: list[int]) -> list[int]:
-        # A vertex without edges waits in both queues and may have been taken from the other one.
-        return sorted(v for v in queue if self._there[v])
 
     def _take(self, v: int, *, feeds: bool) -> None:
         self._there[v] = False

@@ -143,8 +143,7 @@ class EdrpPolicyProblem(PlacementOverTime):
     def _check_levels(self, faults: Faults) -> None:
         names = [level.name for level in self.levels]
         faults.add_repeated_names("levels", names)
-        if self.level not in names:
-            faults.add_unknown(("level",), self.level, "level", names)
+        faults.add_unknown(("level",), self.level, "level", names)
         check_transitions(self.transitions, len(names), "levels", "level", faults)
 
     @cached_property
@@ -194,8 +193,7 @@ class EdrpPolicyProblem(PlacementOverTime):
         known: set[tuple[str, int]] = set()
         for index, state in enumerate(decision.states):
             at = (place, "states", index)
-            if state.level not in self.level_numbers:
-                faults.add_unknown((*at, "level"), state.level, "level", self.level_numbers)
+            faults.add_unknown((*at, "level"), state.level, "level", self.level_numbers)
             for field in ("deployment", "next"):
                 if getattr(state, field) >= len(decision.deployments):
                     faults.add((*at, field), getattr(state, field), f"must be below {len(decision.deployments)}")

@@ -376,12 +376,9 @@ class PlacementProblem(StreamPlacement):
 
     def _check_present(self, faults: Faults) -> None:
         if self.current is not None:
-            self._check_current(self.current, faults)
-
-    def _check_current(self, current: Deployment, faults: Faults) -> None:
-        self._check_names(current, "current", faults, "name the nodes of every operator, or leave `current` out")
-        for operator in self.application.operators:
-            note_other_places(operator, current.get(operator.name, ()), self.network.by_name, faults)
+            self._check_names(self.current, "current", faults, "name the nodes of every operator, or leave `current` out")
+            for operator in self.application.operators:
+                note_other_places(operator, self.current.get(operator.name, ()), self.network.by_name, faults)
 
     def _check_names(self, deployment: Deployment, place: str, faults: Faults, need: str) -> None:
         """Note operators and nodes that do not exist, and operators without any node."""

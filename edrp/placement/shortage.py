@@ -42,7 +42,10 @@ def homeless_operators(problem: Any) -> Iterator[str]:
     for index, operator in enumerate(problem.application.operators):
         need = named_resources(operator.resources)
         pool = operator.candidates or tuple(problem.network.by_name)
-        lacking = {node: next(_lacking(problem, node, need), None) for node in pool}
+        lacking = {
+            node: next((name for name, amount in need.items() if exceeds(amount, usable(problem, node, name))), None)
+            for node in pool
+        }
         if None in lacking.values():
             yield from _ruled_out(problem, index, lacking, closing) if closing else ()
             continue
@@ -85,11 +88,6 @@ def _needed_rules(closing: list[tuple[Any, Bools]], index: int, fitting: Bools) 
         return []
     fewer = (_needed_rules(closing[:k] + closing[k + 1 :], index, fitting) for k in range(len(closing)))
     return next(filter(None, fewer), [rule for rule, _ in closing])
-
-
-def _lacking(problem: Any, node: str, need: Mapping[str, float]) -> Iterator[str]:
-    """Yield the resources of which a node offers less than a replica needs."""
-    yield from (name for name, amount in need.items() if exceeds(amount, usable(problem, node, name)))
 
 
 def shortages(problem: Any, replicas: Mapping[str, int]) -> Iterator[Shortage]:

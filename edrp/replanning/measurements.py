@@ -69,12 +69,17 @@ def with_measurements(
     (80.0, 0.02)
     """
     before = problem.network if network is None else network
+    streams = {(stream.source, stream.target) for stream in problem.application.streams}
     faults = [
         *_unknown("external_rates", external_rates or (), problem.application.by_name, "operator of the application"),
         *_unknown("resources", resources or (), problem.application.by_name, "operator of the application"),
         *_unknown("capacities", capacities or (), before.by_name, "node of the network"),
         *_unknown("vanished", vanished, before.by_name, "node of the network"),
-        *_unknown_streams(problem.application, rates or {}),
+        *(
+            Fault(f"rates[{source} → {target}]", str(rate), "is the rate of no stream of the application")
+            for (source, target), rate in (rates or {}).items()
+            if (source, target) not in streams
+        ),
     ]
     if before.by_name.keys() <= set(vanished):
         faults.append(Fault("vanished", ", ".join(vanished), "no node is left"))
@@ -88,15 +93,6 @@ def with_measurements(
 
 def _unknown(place: str, names: Iterable[str], known: Collection[str], what: str) -> list[Fault]:
     return [Fault(f"{place}[{name}]", name, f"is no {what}{suggestion(name, known)}") for name in names if name not in known]
-
-
-def _unknown_streams(application: Topology, rates: Mapping[tuple[str, str], float]) -> list[Fault]:
-    streams = {(stream.source, stream.target) for stream in application.streams}
-    return [
-        Fault(f"rates[{source} → {target}]", str(rate), "is the rate of no stream of the application")
-        for (source, target), rate in rates.items()
-        if (source, target) not in streams
-    ]
 
 
 def _network(before: Network, capacities: Mapping[str, Amounts], vanished: set[str]) -> dict[str, Any]:

@@ -48,11 +48,6 @@ class Reconfiguration:
         """Seconds without processing (EDRP, eq. 10)."""
         return DOWNTIME.evaluate(self, Deployment({name: target[name] for name in self.current}))
 
-    def slowest_first(self, target: Deployment) -> list[str]:
-        """Operators that change, by their own downtime, descending."""
-        changed = [name for name in self.current if self.current[name] != target[name]]
-        return sorted(changed, key=lambda name: -DOWNTIME.operator_downtime(self, target, name))
-
 
 def reconfiguration(
     problem: LatencyAwareProblem, running: Deployment | None, known: Mapping[str, Node], *, synchronisation_time: float, how: str
@@ -147,7 +142,8 @@ def _equal_nodes(problem: StreamPlacement) -> Iterator[list[str]]:
 
 def _partial(plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration) -> Iterator[Deployment]:
     """The plan without the operators whose moves take longest, of which the slowest alone decides the downtime."""
-    slowest = [name for name in change.slowest_first(plan) if _can_stay(name, problem, change.current)]
+    changed = [name for name, nodes in change.current.items() if nodes != plan[name] and _can_stay(name, problem, change.current)]
+    slowest = sorted(changed, key=lambda name: -DOWNTIME.operator_downtime(change, plan, name))
     for cut in np.unique(np.linspace(1, len(slowest), min(MAX_PARTIAL_PLANS, len(slowest)), dtype=np.int64)):
         kept_plan = {name: change.current[name] for name in slowest[:cut]}
         yield Deployment({name: kept_plan.get(name, plan[name]) for name in plan})

@@ -327,8 +327,7 @@ def _working(problem: LatencyAwareProblem, running: Deployment) -> tuple[Deploym
     working = {name: running[name] for name in operators if name in running}
     wrong = [f"{name} on {node}: there is no such node" for name in working for node in working[name] if node not in nodes]
     wrong += [f"{name}: does not run" for name in operators if name not in running]
-    if not wrong:
-        wrong = list(problem.evaluate(Deployment(working)).broken)
+    wrong = wrong or list(problem.evaluate(Deployment(working)).broken)
     if not wrong:
         return Deployment(working), ()
     return patched(problem, running), tuple(wrong)

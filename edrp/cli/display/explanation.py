@@ -79,8 +79,7 @@ def _placement_parts(explanation: Explanation, running: bool) -> Iterator[Part]:
     if explanation.margins:
         yield margin_table(explanation.margins)
     if explanation.rules:
-        rules = rule_table(explanation.rules)
-        yield table(rules.columns, rules.rows, rules.caption)
+        yield _shown(rule_table(explanation.rules))
     if explanation.stages:
         stages = stage_cost_table(explanation.stages)
         yield table(stages.columns, stages.rows, stages.caption, right=("reached",))
@@ -129,25 +128,20 @@ def objective_parts(shares: Sequence[Share], evaluation: Evaluation) -> Iterator
 
 def path_table(path: Sequence[PathPart]) -> Table:
     """The critical path leg by leg."""
-    total = sum(part.seconds for part in path)
-    rows = [
-        (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", percent(part.seconds, total))
-        for part in path
-    ]
-    title = f"Critical path, {total:.6g} s"
-    return table(("part", "what", "seconds", "share"), rows, title, right=("seconds", "share"))
+    return _part_table([(part, part.seconds) for part in path], "Critical path, {:.6g} s", "seconds")
 
 
 def cost_table(parts: Sequence[CostPart]) -> Table:
     """Money by operator and stream."""
-    total = sum(part.money for part in parts)
+    return _part_table([(part, part.money) for part in parts if part.money], "Cost, {:.6g} money/h", "money/h")
+
+
+def _part_table(parts: Sequence[tuple[PathPart | CostPart, float]], title: str, column: str) -> Table:
+    total = sum(amount for _, amount in parts)
     rows = [
-        (part.name, "stream" if part.is_stream else "operator", f"{part.money:.6g}", percent(part.money, total))
-        for part in parts
-        if part.money
+        (part.name, "stream" if part.is_stream else "operator", f"{amount:.6g}", percent(amount, total)) for part, amount in parts
     ]
-    title = f"Cost, {total:.6g} money/h"
-    return table(("part", "what", "money/h", "share"), rows, title, right=("money/h", "share"))
+    return table(("part", "what", column, "share"), rows, title.format(total), right=(column, "share"))
 
 
 def _crossings(explanation: Explanation) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,7 @@ def rescale_plan_document(plan: RescalePlan) -> dict[str, Any]:
 
 
 def _phases(schedule: TransferSchedule, nodes: Sequence[str] | None) -> list[dict[str, Any]]:
-    name: Any = int if nodes is None else _names(nodes)
+    name: Any = int if nodes is None else nodes.__getitem__
     return [
         {
             "start": phase.start,
@@ -146,11 +146,6 @@ def _phases(schedule: TransferSchedule, nodes: Sequence[str] | None) -> list[dic
     ]
 
 
-def _names(nodes: Sequence[str] | None) -> Callable[[int], str]:
-    """Names of nodes by index; numbers where they have none."""
-    return str if nodes is None else nodes.__getitem__
-
-
 def _rescale_step(number: int, step: RescaleStep, nodes: Sequence[str]) -> Iterator[Table | str]:
     node, rate = step.fullest
     yield f"{_step_text(number, step.schedule)}; busiest node is then {node} with {rate:.6g} tuples/s"
@@ -159,12 +154,11 @@ def _rescale_step(number: int, step: RescaleStep, nodes: Sequence[str]) -> Itera
 
 
 def _step_text(number: int, schedule: TransferSchedule) -> str:
-    few = f"{len(schedule.phases)} phase" + "s" * (len(schedule.phases) != 1)
-    return f"step {number}: {schedule.total_seconds:.6g} s in {few}"
+    return f"step {number}: {schedule.total_seconds:.6g} s in {numbered(len(schedule.phases), 'phase')}"
 
 
 def _phase_parts(schedule: TransferSchedule, nodes: Sequence[str] | None = None) -> Iterator[Table | str]:
-    rows, name = [], _names(nodes)
+    rows, name = [], str if nodes is None else nodes.__getitem__
     for phase in schedule.phases:
         sent = ", ".join(f"{name(t.source)} → {name(t.target)}: {t.size:.6g}" for t in phase.transfers)
         rows.append((f"{phase.start:.6g}", f"{phase.duration:.6g}", sent))

@@ -53,16 +53,15 @@ def redeploy(change: PlannedChange, steps: FlinkSteps, program: RestartableProgr
         nodes = _wait_until_running(change, steps)
     except EngineError as error:
         raise (_gone_back(error, change, steps, bodies, location) if new else _waiting(error, steps, bodies, location)) from None
-    key = steps.root.rpartition("/")[2]
     seconds = steps.clock.time() - began
     downtime = max(0.0, seconds - steps.running_for)
-    steps.note("read back", key=key, nodes={name: list(places) for name, places in nodes.items()})
+    steps.note("read back", key=steps.key, nodes={name: list(places) for name, places in nodes.items()})
     deployment = Deployment(nodes)
     if not new:
-        why = f"the new plan was refused; the job runs as before ({key}), from savepoint {location}"
+        why = f"the new plan was refused; the job runs as before ({steps.key}), from savepoint {location}"
         raise EngineError(steps.client.address, why)
     _refuse_other_places(change, deployment, bodies.resources, steps)
-    return Applied(key, deployment, seconds, downtime)
+    return Applied(steps.key, deployment, seconds, downtime)
 
 
 class _Runs:
@@ -195,7 +194,7 @@ def _wait_until_running(change: PlannedChange, steps: FlinkSteps) -> dict[str, t
 
 def _gone_back(error: EngineError, change: PlannedChange, steps: FlinkSteps, bodies: _Runs, location: str) -> EngineError:
     """Cancel a plan that does not come to run, start the job as before, and say how that went."""
-    key, again = steps.root.rpartition("/")[2], bodies.again(steps, location)
+    key, again = steps.key, bodies.again(steps, location)
     steps.note("cancelling", key=key, why=error.why, location=location, again=again)
 
     def ended() -> bool:
@@ -217,16 +216,14 @@ def _gone_back(error: EngineError, change: PlannedChange, steps: FlinkSteps, bod
         _wait_until_running(change, steps)
     except EngineError as second:
         return _waiting(type(second)(second.place, f"{why}; {second.why}"), steps, bodies, location)
-    key = steps.root.rpartition("/")[2]
-    return EngineError(steps.client.address, f"{why}; the job runs as before ({key}), from savepoint {location}")
+    return EngineError(steps.client.address, f"{why}; the job runs as before ({steps.key}), from savepoint {location}")
 
 
 def _waiting(error: EngineError, steps: FlinkSteps, bodies: _Runs, location: str) -> EngineError:
     """Say that what ran before was started again and does not run: it has ended, or waits for slots that others have taken."""
-    key = steps.root.rpartition("/")[2]
     ended = f"has ended; start it: {bodies.again(steps, location)}"
     how = ended if isinstance(error, JobGoneError) else "was started, and runs once its slots are free"
-    return type(error)(error.place, f"{error.why}; the job as before ({key}, from savepoint {location}) {how}")
+    return type(error)(error.place, f"{error.why}; the job as before ({steps.key}, from savepoint {location}) {how}")
 
 
 def _refuse_other_places(

@@ -164,8 +164,7 @@ def _trigger_checkpoints(change: PlannedChange, steps: FlinkSteps, end: float) -
 
 def _is_rescaled(before: dict[str, int], steps: FlinkSteps) -> bool:
     """Whether other numbers of replicas run: by their sum, which is told at once, or by each, which is kept for seconds."""
-    key = steps.root.rpartition("/")[2]
-    tasks = next((row.get("tasks") for row in steps.get("/jobs/overview")["jobs"] if row["jid"] == key), None) or {}
+    tasks = next((row.get("tasks") for row in steps.get("/jobs/overview")["jobs"] if row["jid"] == steps.key), None) or {}
     if not tasks.get("finished") and tasks.get("total") not in (None, 0, sum(before.values())):
         return True
     parallelism = {vertex["id"]: vertex["parallelism"] for vertex in steps.job()["vertices"]}

@@ -33,7 +33,7 @@ class FlinkSteps:
 
     def __init__(self, address: str, job: str, clock: Clock, note: Note) -> None:
         self.client = FlinkClient(address)
-        self.root = f"/jobs/{job}"
+        self.key, self.root = job, f"/jobs/{job}"
         self.clock, self.note = clock, note
         self.running_for = 0.0
         """Seconds for which all replicas have run, as of the last answer that said so; Flink keeps answers for seconds."""

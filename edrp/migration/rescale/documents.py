@@ -275,19 +275,14 @@ def note_replica_faults(
         tasks: KeyedTasks | None = operators[name].tasks
         for position, replica in enumerate(deployment[name]):
             node = replica if isinstance(replica, str) else replica.node
-            if node not in nodes:
-                faults.add_unknown((*place, name, position), node, "node of the network", nodes)
+            faults.add_unknown((*place, name, position), node, "node of the network", nodes)
             if (tasks is None) != isinstance(replica, str):
                 why = "splits its load evenly: give the node alone" if tasks is None else "has tasks: give node and tasks"
                 faults.add((*place, name, position), node, f"'{name}' {why}")
         if tasks is not None and all(isinstance(replica, KeyRange) for replica in deployment[name]):
-            _note_uncovered(deployment.ranges(name), tasks.count, (*place, name), faults)
-
-
-def _note_uncovered(ranges: Sequence[KeyRange], tasks: int, place: tuple[str, ...], faults: Faults) -> None:
-    for first, end, why in uncovered([replica.tasks for replica in ranges], tasks):
-        text = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
-        faults.add(place, None, f"{text}; the ranges must hold each of the {tasks} tasks once")
+            for first, end, why in uncovered([replica.tasks for replica in deployment.ranges(name)], tasks.count):
+                text = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
+                faults.add((*place, name), None, f"{text}; the ranges must hold each of the {tasks.count} tasks once")
 
 
 def _order(replica: Replica) -> tuple[int, int, str]:

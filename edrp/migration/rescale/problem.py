@@ -196,12 +196,11 @@ class RescaleProblem(StreamPlacement):
 
     def _check_kind(self, faults: Faults) -> None:
         documents.note_scenario_faults(self.scenarios, faults)
-        names = [name for name in RESCALE_METRICS if self.weights.of(name) > 0]
         total = math.fsum(self.weights.of(name) for name in RESCALE_METRICS)
         if abs(total - 1.0) > UNIT_SUM_SLACK:
             faults.add(("weights",), total, sum_needed(total, "RescaleWeights"))
-        for name in names:
-            if self.limits.of(name) is None and name != PEAK_LOAD:
+        for name in RESCALE_METRICS:
+            if self.weights.of(name) > 0 and self.limits.of(name) is None and name != PEAK_LOAD:
                 faults.add(("limits", name), None, limit_needed(self, name))
         if not shared_resources(self.application):
             for field, value in (("weights", self.weights.peak_load), ("limits", self.limits.peak_load)):

@@ -148,9 +148,7 @@ class LinearRule(Rule):
         """Note unknown operators, nodes, zones and labels of terms."""
         for index, term in enumerate(self.terms):
             operators = problem.application.by_name
-            if term.operator not in operators:
-                name = (*place, "terms", index, "operator")
-                faults.add_unknown(name, term.operator, "operator of the application", operators)
+            faults.add_unknown((*place, "terms", index, "operator"), term.operator, "operator of the application", operators)
             term.check_nodes(problem, (*place, "terms", index), faults)
 
     def evaluate(self, problem: RuledProblem, deployment: Placed) -> float:

@@ -6,7 +6,18 @@ import re
 import pytest
 
 import edrp
-from edrp.core.errors import ProblemTooLargeError, RefusedError, UnsupportedProblemError
+from edrp.core.errors import (
+    EdrpError,
+    Fault,
+    InvalidArgumentError,
+    KernelsMissingError,
+    NoSuchFileError,
+    PolicyError,
+    ProblemTooLargeError,
+    RefusedError,
+    UnsupportedProblemError,
+    UnwritableError,
+)
 from edrp.core.kinds import kinds
 from edrp.core.methods import alternative, get_method, methods
 
@@ -62,3 +73,27 @@ def test_what_is_too_large_names_only_methods_of_its_kind(word_count):
     error = pickle.loads(pickle.dumps(ProblemTooLargeError("too large", "narrow it", ("greedy",))))
     assert isinstance(error, RefusedError)
     assert (str(error), error.instead) == ("too large; narrow it", ("greedy",))
+
+
+class NamedError(EdrpError):
+    def __init__(self, name, *, why):
+        self.name, self.why = name, why
+        super().__init__(f"{name}: {why}")
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidArgumentError([Fault("seed", "null", "must be a whole number")], "edrp.solve"),
+        KernelsMissingError("install edrp again"),
+        NoSuchFileError("a.json", "is it b.json?"),
+        PolicyError("no room", action="place"),
+        UnwritableError("a.json", "is a folder"),
+        NamedError("mine", why="made of words"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_back_from_another_process_as_they_were(error, protocol):
+    known = pickle.loads(pickle.dumps(error, protocol))
+    assert (type(known), str(known), vars(known), known.args) == (type(error), str(error), vars(error), error.args)

@@ -117,7 +117,6 @@ def java_options(node: LocalNode | None) -> list[str]:
     return [
         *sizes,
         *JVM,
-        "-Djava.net.preferIPv4Stack=true",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
     ]
 

@@ -221,7 +221,8 @@ def _finish(reader: LiveReader, control: ControlLog, job: LiveJob, follower: Fol
         why = f"{error.why}, and it is aborted; does the job read {control.path}? It says {job.control}: name that by --control"
         raise EngineError(error.place, why) from None
     live = _settled(reader, plan, tables_after(_tables(job), plan.steps))
-    outside = _elsewhere(live, plan)
+    last = {(move.operator, move.task): move.target for step in plan.steps for move in step}
+    outside = sum(live.operators[name].table[task] != target for (name, task), target in last.items())
     if state.state != "done" or outside:
         follower.note("failed", plan=plan.key, state=state.state, elsewhere=outside)
         what = f"; {numbered(outside, 'task')} are not where it leads" if outside else ""
@@ -253,12 +254,6 @@ def _settled(reader: LiveReader, plan: LoggedPlan, expected: Mapping[str, tuple[
 
 def _tables(job: LiveJob) -> dict[str, tuple[int, ...]]:
     return {name: operator.table for name, operator in job.operators.items()}
-
-
-def _elsewhere(job: LiveJob, plan: LoggedPlan) -> int:
-    """Number of tasks that are not where the plan leads."""
-    last = {(move.operator, move.task): move.target for step in plan.steps for move in step}
-    return sum(job.operators[name].table[task] != target for (name, task), target in last.items())
 
 
 class UnseenError(EngineError):
