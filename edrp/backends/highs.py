@@ -7,17 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import highspy
 import numpy as np
 
 from edrp.backends import base
 from edrp.backends.integer_equations import contradict_integers
 from edrp.core.arrays import Floats
 from edrp.core.budget import now, spend
-from edrp.core.errors import OutOfTimeError
+from edrp.core.errors import BackendUnavailableError, OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 from edrp.core.tolerances import EXACT_FEASIBILITY
+
+try:
+    import highspy
+except ImportError as error:  # OR-Tools brings a HiGHS of its own (findings/ortools_and_highspy.sh)
+    why = f"highspy cannot be imported: {error}"
+    raise BackendUnavailableError(f"{why}; use a process that imports no other HiGHS before, such as OR-Tools's") from error
 
 _Status: Any = highspy.HighsModelStatus  # whose stub lacks a member
 
