@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from edrp.core.problem import Problem
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, Fields
 from edrp.datasets.families.mapping.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem, preferential_links
 from edrp.datasets.random_numbers import rounded
@@ -95,8 +95,6 @@ def _links(generator: np.random.Generator, servers: int, symmetric: bool) -> lis
         for u, v in sorted(pairs)
     ]
 
-
-Fields = dict[str, Any]
 
 DEFAULT_COMPONENTS = 8
 MAX_SEED = 2**31
