@@ -121,7 +121,6 @@ def _departures() -> Ints:
 
 
 def _day_of_year(day: str | date) -> int:
-    """Return the number of days since the beginning of the year."""
     try:
         read = date.fromisoformat(day) if isinstance(day, str) else day
     except ValueError:

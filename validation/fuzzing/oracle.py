@@ -184,8 +184,7 @@ def judge(case: Case) -> Verdict:
     >>> judge(Case('{"kind": "migration", "work": []}')).codes
     [<ExitCode.BAD_INPUT: 2>]
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)  # an overflow that nobody meant
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):  # an overflow that nobody meant
         return _judged(case)
 
 
@@ -249,7 +248,6 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_
 
 
 def _read_back(solution: Solution) -> None:
-    """Write and read the document of a solution."""
     read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
     if solution.holds_decision and read.objective != solution.objective:
         raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
@@ -316,7 +314,6 @@ def _against_all_decisions(problem: Any, solutions: list[Solution]) -> list[str]
 
 
 def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
-    """Contradictions between the answers of several methods to one problem."""
     finds = []
     # Objectives that are in part estimated by simulation may be below the optimum; the notes say so.
     compared = [solution for solution in solutions if not any(ESTIMATE_NOTE in note for note in solution.notes)]

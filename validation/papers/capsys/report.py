@@ -26,13 +26,6 @@ QUERIES_SECONDS, LARGE_SECONDS = 1.0, 0.5
 """Seconds of processor time for the six queries together, and for one of them with hundreds of tasks."""
 
 
-def capsys_statements(
-    measured: Sequence[placements.QueryRow], scaled: Sequence[placements.QueryRow], plans: Sequence[placements.PlanRow]
-) -> list[Statement]:
-    """Sentences on the queries as measured, on one with more tasks, and on deployments of Q3."""
-    return [*_query_statements(measured), *_scaled_statements(scaled), *_plan_statements(plans)]
-
-
 def _query_statements(rows: Sequence[placements.QueryRow]) -> Iterator[Statement]:
     optima = _by_query(rows, placements.OPTIMUM)
     proven = sum(row.proven for row in optima.values())
@@ -287,7 +280,8 @@ def investigate(
     scaled = [row for query in _scaled(data, queries) for row in placements.query_rows(SCALED, query, slack=slack, alone=False)]
     tell("joint optima")
     rows = placements.plan_rows(problem, plans)
-    return CapsysResults(measured, scaled, problem, rows, capsys_statements(measured, scaled, rows))
+    statements = [*_query_statements(measured), *_scaled_statements(scaled), *_plan_statements(rows)]
+    return CapsysResults(measured, scaled, problem, rows, statements)
 
 
 def _rate(plans: Mapping[str, artifact.MeasuredPlan]) -> float:

@@ -211,7 +211,26 @@ def _fit(job: FluidJob, running: Ints, served: float) -> JobFit:
     most = (1, *map(len, job.capacities))
     names, replicas = (SOURCE, *job.names), (1, *running.tolist())
     busy = (None, *(served / curve[number - 1] for curve, number in zip(job.capacities, running.tolist(), strict=True)))
-    operators = tuple(_operator(*row, served) for row in zip(names, replicas, busy, strict=True))
+    operators = tuple(
+        OperatorFit(
+            name=name,
+            source=name == SOURCE,
+            replicas=number,
+            rate=served,
+            load=served,
+            broadcast=0.0,
+            highest=served,
+            busy=share,
+            service=None,
+            method=None,
+            capacities=(),
+            skew=1.0,
+            selectivity=1.0,
+            state_sizes=(),
+            backpressured=0.0,
+        )
+        for name, number, share in zip(names, replicas, busy, strict=True)
+    )
     observed = tuple(
         OperatorObservation(name, name, ("cluster",) * number, limit, None, name, (), (0.0, 0.0), ())
         for name, number, limit in zip(names, replicas, most, strict=True)
@@ -219,26 +238,6 @@ def _fit(job: FluidJob, running: Ints, served: float) -> JobFit:
     checkpoints = CheckpointObservation(None, (), 0, None)
     observation = Observation("fluid", "", "", "", True, None, observed, (), (), checkpoints, ())
     return JobFit(observation, operators, (), NO_TIME, NO_TIME, None, ())
-
-
-def _operator(name: str, replicas: int, busy: float | None, rate: float) -> OperatorFit:
-    return OperatorFit(
-        name=name,
-        source=name == SOURCE,
-        replicas=replicas,
-        rate=rate,
-        load=rate,
-        broadcast=0.0,
-        highest=rate,
-        busy=busy,
-        service=None,
-        method=None,
-        capacities=(),
-        skew=1.0,
-        selectivity=1.0,
-        state_sizes=(),
-        backpressured=0.0,
-    )
 
 
 PLANNED = 24

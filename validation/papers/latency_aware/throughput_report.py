@@ -349,10 +349,6 @@ def _between(low: float, high: float, methods: Sequence[str], reference: str, of
     )
 
 
-def _variation(values: Floats) -> np.floating[Any]:
-    return values.std() / values.mean()
-
-
 CLAIMS: Claims = (
     ("6.2.1", f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one",
      _between(*BAND, METHODS, EVEN)),
@@ -362,7 +358,7 @@ CLAIMS: Claims = (
     ("6.2.1", "sustainable throughput is 7.56 to 8.46 times that of the even scheduler",
      _between(7.56, 8.46, tuple(SUSTAINABLE[EVEN]), EVEN)),
     ("6.2.1", "standard deviations over placements are close to these averages, within a quarter",
-     _between(0.75, 1.25, tuple(SUSTAINABLE[EVEN]), EVEN, _variation)),
+     _between(0.75, 1.25, tuple(SUSTAINABLE[EVEN]), EVEN, lambda factors: factors.std() / factors.mean())),
     ("6.2.1", "the hybrid carries 1 to 3 % more than the resource-aware scheduler",
      _between(1.01, 1.03, ["hybrid"], RESOURCE_AWARE)),
     ("6.2.1", "the ant system carries 11 to 13 % less than the resource-aware scheduler",

@@ -302,7 +302,6 @@ class Fleet:
 
 
 def _newest(host: LeasedHost, operator: str) -> FleetInstance:
-    """The instance of the operator that was placed last and is not leaving."""
     return next(instance for instance in reversed(host.instances) if instance.operator == operator and not instance.leaving)
 
 
