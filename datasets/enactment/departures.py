@@ -116,7 +116,6 @@ def departures_scenario(
 
 @lru_cache(maxsize=1)
 def _departures() -> Ints:
-    """Count the departures in every step of the year."""
     return np.bincount((flights().time // DEPARTURE_STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / DEPARTURE_STEP))
 
 

@@ -81,20 +81,19 @@ def paper_migrations() -> Iterator[tuple[str, Problem]]:
     series = departures()
     tasks = series.tasks(TASKS)
     counts = series.migrations(MIGRATIONS).tolist()
-    for tolerance in TOLERANCES:
-        for step, (before, after) in enumerate(pairwise(counts)):
-            node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
-            ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
-            yield (
-                f"migration-tolerance {tolerance:g}-{step}",
-                MigrationProblem(
-                    work=tuple(tasks.work.tolist()),
-                    state_size=tuple(tasks.state_size.tolist()),
-                    intervals=tuple(pairwise(ends)),
-                    nodes=after,
-                    tolerance=tolerance,
-                ),
-            )
+    for tolerance, (step, (before, after)) in product(TOLERANCES, enumerate(pairwise(counts))):
+        node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
+        ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
+        yield (
+            f"migration-tolerance {tolerance:g}-{step}",
+            MigrationProblem(
+                work=tuple(tasks.work.tolist()),
+                state_size=tuple(tasks.state_size.tolist()),
+                intervals=tuple(pairwise(ends)),
+                nodes=after,
+                tolerance=tolerance,
+            ),
+        )
 
 
 Instances = Iterable[tuple[str, Problem | str]]
@@ -212,7 +211,6 @@ EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
 }
 """Every family of some kinds, in several sizes."""
 
-
 PROGRAM_SIZES = {
     "edrp": (5, 8),
     "edrp-sequence": (3, 4),
@@ -256,37 +254,31 @@ def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
     for rate in RATES[1:]:
         weights = WEIGHTINGS["Balanced"]
         yield f"debs-again-{rate:g}", debs2015(rate, network, max_replicas=3, weights=weights, current=running)
-    for name, operators in {"ten": 10, "twenty": 20}.items():
-        for seed in range(LAYERED):
-            yield f"{name}-operators-{seed}", layered(operators, seed)
+    for (name, operators), seed in product({"ten": 10, "twenty": 20}.items(), range(LAYERED)):
+        yield f"{name}-operators-{seed}", layered(operators, seed)
 
 
 def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    for name in (topology for topology in OPERATIONS if topology.startswith("T-R")):
-        for load in LOADS:
-            yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
+    for name, load in product((topology for topology in OPERATIONS if topology.startswith("T-R")), LOADS):
+        yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
     yield from _in_sizes("latency-aware", 28, {"small": 8, "large": 20})
 
 
 def _policies(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    for pattern in PATTERNS:
-        for billing_time in BILLING_TIMES:
-            yield f"{pattern}-{billing_time:g}", manufacturing_scenario(pattern, billing_time=billing_time)
+    for pattern, billing_time in product(PATTERNS, BILLING_TIMES):
+        yield f"{pattern}-{billing_time:g}", manufacturing_scenario(pattern, billing_time=billing_time)
     yield from generate("enactment-scenario", 12, 11, families=["containers"], size=12)
 
 
 def _mapping(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    for servers in PAPER_SERVERS:
-        for seed in range(PAPER_TASKS):
-            yield f"paper-{servers}-{seed}", mapping_problem(servers, seed=seed)
+    for servers, seed in product(PAPER_SERVERS, range(PAPER_TASKS)):
+        yield f"paper-{servers}-{seed}", mapping_problem(servers, seed=seed)
     yield from _in_sizes("mapping", 42, {"small": 6, "large": 12})
 
 
 def _bimodal(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    for networks in get_args(Networks):
-        for rate in (TASK_RATE, 2 * TASK_RATE):
-            for seed in range(2):
-                yield f"{networks}-{rate:g}-{seed}", bimodal_scenario(networks=networks, rate=rate, tasks=TRACE, seed=seed)
+    for networks, rate, seed in product(get_args(Networks), (TASK_RATE, 2 * TASK_RATE), range(2)):
+        yield f"{networks}-{rate:g}-{seed}", bimodal_scenario(networks=networks, rate=rate, tasks=TRACE, seed=seed)
     yield from generate("bimodal-scenario", 12, 11, size=TRACE)
 
 

@@ -114,7 +114,6 @@ WAYS: dict[str, tuple[Way, tuple[str, ...]]] = {
 }
 """Ways with the kinds that can be used so."""
 
-
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
 
@@ -327,8 +326,7 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
         for other in feasible:
             _, value = _first_stage(other)
             slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
-            refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
-            if refuted:
+            if one is not other and bound is not None and bound > (value or 0.0) + slack:
                 finds.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
     return finds
 

@@ -31,7 +31,6 @@ MALFORMED = (checker.Refused, *checker.MALFORMED)
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
-
 CASES = (
     ("program", "link-allocation", "mesh", 6, "highs"),
     ("program", "migration", "zipf", 12, "highs"),

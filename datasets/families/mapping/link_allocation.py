@@ -109,7 +109,6 @@ HELD_ROUTE_SHARE = 0.4
 
 
 def _readings(random: np.random.Generator) -> dict[str, Any]:
-    """Draw the price of forwarding, the length of routes and the public share."""
     return {
         "max_links": int(random.choice(MAX_LINKS)),
         "forwarding_price": float(random.choice(FORWARDING_PRICES)),

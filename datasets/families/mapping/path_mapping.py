@@ -137,7 +137,6 @@ USED_SHARES = (0.0, 0.9)
 
 
 def _readings(random: np.random.Generator) -> Fields:
-    """Draw how empty hops and bandwidths count."""
     total = bool(random.random() < TOTAL_SHARE)
     return {
         "max_empty_hops": int(random.integers(*(EMPTY_HOPS_IN_TOTAL if total else EMPTY_HOPS), endpoint=True)),

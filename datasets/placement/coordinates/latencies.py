@@ -164,8 +164,7 @@ def enter_pairs(names: tuple[str, ...], pairs: MeasuredPairs, measured: Floats) 
         faults += [Fault(field, str(name), "is none of the supervisors") for name in unknown]
         if source == target:
             faults.append(Fault(field, str(source), "joins a supervisor to itself; leave it out"))
-        why = _wrong(seconds)
-        if why:
+        if why := _wrong(seconds):
             faults.append(Fault(field, f"{source} → {target}: {seconds}", why))
         elif not unknown:
             u, v = sorted((position[source], position[target]))

@@ -504,18 +504,17 @@ def _finding_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]
 
 
 def _mapping_records(mapped_by_size: runs.MappedBySize) -> Iterator[dict[str, Any]]:
-    for servers, mapped in mapped_by_size.items():
-        for name in runs.HEURISTICS:
-            for index, (optimum, bound) in enumerate(zip(mapped.optimum.tolist(), mapped.bound.tolist(), strict=True)):
-                cost = float(mapped.costs[name][index])
-                yield {
-                    "servers": servers,
-                    "heuristic": name,
-                    "optimum": optimum,
-                    "bound": bound,
-                    "cost": None if cost != cost else cost,  # NaN where no map was found
-                    "messages": float(mapped.messages[name][index]),
-                }
+    for (servers, mapped), name in product(mapped_by_size.items(), runs.HEURISTICS):
+        for index, (optimum, bound) in enumerate(zip(mapped.optimum.tolist(), mapped.bound.tolist(), strict=True)):
+            cost = float(mapped.costs[name][index])
+            yield {
+                "servers": servers,
+                "heuristic": name,
+                "optimum": optimum,
+                "bound": bound,
+                "cost": None if cost != cost else cost,  # NaN where no map was found
+                "messages": float(mapped.messages[name][index]),
+            }
 
 
 def _metric_records(samples: runs.Samples) -> Iterator[dict[str, Any]]:

@@ -271,7 +271,9 @@ def investigate(
     queries, plans = artifact.capsys_queries(data), artifact.capsys_plans(data)
     problem = artifact.inference_problem(data, rate=_rate(plans), speedup=speedup, cores=cores)
     tell("importing methods")
-    _warm(queries, problem)
+    for name, query in list(queries.items())[:1]:  # so that seconds are those of solving
+        list(placements.query_rows(name, query))
+    list(placements.joint_rows(problem, None))
     measured: list[placements.QueryRow] = []
     for name, query in queries.items():
         tell(f"placing {name}")
@@ -293,13 +295,6 @@ def _rate(plans: Mapping[str, artifact.MeasuredPlan]) -> float:
             [Fault(artifact.PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {rates_text})")]
         )
     return rates[0]
-
-
-def _warm(queries: Mapping[str, EdrpProblem], problem: EdrpProblem) -> None:
-    """Have all that the methods need imported, so that seconds are those of solving."""
-    for name, query in list(queries.items())[:1]:
-        list(placements.query_rows(name, query))
-    list(placements.joint_rows(problem, None))
 
 
 def _scaled(data: Path | None, queries: Mapping[str, EdrpProblem]) -> Iterator[EdrpProblem]:

@@ -336,20 +336,19 @@ class DayRow:
 
 def run_days(days: Sequence[traced.TracedDay], silences: Sequence[float], tell: Tell = str) -> list[DayRow]:
     """Run every policy on every day at every silence; the last row of a day is the course of the bound itself."""
-    return [row for day in days for row in _run_day(day, silences, tell)]
-
-
-def _run_day(day: traced.TracedDay, silences: Sequence[float], tell: Tell) -> Iterator[DayRow]:
-    tell(f"{day.data_set}, {day.name}")
-    demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
-    for silence in silences:
-        job = traced.control_job(silence)
-        best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
-        policies = {name: start(job, day) for name, start in RULES.items()}
-        policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
-        costs = {name: job.course(day.rates, follow(policy, job, day)) for name, policy in policies.items()}
-        for name, cost in {**costs, OPTIMUM: best.day}.items():
-            yield DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples)
+    rows: list[DayRow] = []
+    for day in days:
+        tell(f"{day.data_set}, {day.name}")
+        demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
+        for silence in silences:
+            job = traced.control_job(silence)
+            best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
+            policies = {name: start(job, day) for name, start in RULES.items()}
+            policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
+            costs = {name: job.course(day.rates, follow(policy, job, day)) for name, policy in policies.items()}
+            for name, cost in {**costs, OPTIMUM: best.day}.items():
+                rows.append(DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples))
+    return rows
 
 
 AIM = 1.1
@@ -473,7 +472,6 @@ TERMS = {
     "DS2": "the fewest replicas that are at most 70 % busy at the last rate",
     "rolling horizon": "`edrp watch --decide day`: the cheapest course of the next four hours over ten scenarios of a forecast",
 }
-
 
 SEED = 40
 """Draws the days of the report; policies were developed on those that seed 1 draws."""

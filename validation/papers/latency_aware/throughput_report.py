@@ -214,7 +214,6 @@ TABLE_4 = _read(
 )
 """Milliseconds to compute a placement."""
 
-
 RANDOM = tuple(name for name in TOPOLOGIES if name.startswith("T-R"))
 """Topologies of the mean factors of section 6.2.1."""
 
@@ -245,7 +244,6 @@ LARGE, SMALL = ("T-R1", "T-R4", "T-R7"), ("T-R2", "T-R5", "T-R6")
 
 BAND = (1.7, 2.6)
 """Range of mean factors over the even scheduler; the paper's of maximum throughput are 1.83 to 2.11."""
-
 
 AXES = {"throughput": ("throughput", "tuples/s of the source", 1.0), "least": ("least latency end to end", "ms", 1e3)}
 """Name, unit and scale of each quantity of a placement."""

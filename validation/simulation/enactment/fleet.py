@@ -172,8 +172,7 @@ class Fleet:
         """
         tentative = TentativeState(state)
         for action in actions:
-            why = self._refusal(action, state)
-            if why:
+            if why := self._refusal(action, state):
                 raise PolicyError(f"{action}: {why}; {tentative.describe()}", state, action)
             tentative.apply(action)
         for action in actions:

@@ -50,7 +50,6 @@ FIRST_ROWS = 32
 MAX_INTERVALS = 100_000
 """Flow intervals, or windows, that a task is let flow at once: between two looks at the clock."""
 
-
 EVENT, INTERVAL = 1e-4, 1e-8
 """Units of work per event, and per flow interval of a public hop or window of a task."""
 
