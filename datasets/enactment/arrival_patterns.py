@@ -96,7 +96,6 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
 
 
 def _walk(begun: list[int], steps: int, random: np.random.Generator) -> list[int]:
-    """Continue a walk until it has the given number of steps."""
     machines = list(begun)
     while len(machines) < steps:
         draw = random.random()

@@ -116,12 +116,10 @@ def departures_scenario(
 
 @lru_cache(maxsize=1)
 def _departures() -> Ints:
-    """Count the departures in every step of the year."""
     return np.bincount((flights().time // DEPARTURE_STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / DEPARTURE_STEP))
 
 
 def _day_of_year(day: str | date) -> int:
-    """Return the number of days since the beginning of the year."""
     try:
         read = date.fromisoformat(day) if isinstance(day, str) else day
     except ValueError:

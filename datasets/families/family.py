@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.problem import Problem
+
+Fields = dict[str, Any]
+"""Part of a document, as JSON has it."""
 
 
 def first_line(maker: Callable[..., object]) -> str:

@@ -42,7 +42,6 @@ class NodeRule:
     high: int
 
     def __post_init__(self) -> None:
-        """Refuse bounds that are no range of node counts."""
         if not 1 <= self.low <= self.high:
             raise ValueError(f"needs 1 ≤ low ≤ high, not low {self.low} and high {self.high}")
 

@@ -227,16 +227,12 @@ class EqualHosts(NamedTuple):
     memory_mb: float
 
 
-def _first_cluster() -> tuple[EqualHosts, ...]:
-    sizes = [(3600, 178_000)] * 12 + [(2400, 118_100)] * 2 + [(1200, 42_480)] * 2
-    # Half of a rack's hosts have one core less.
-    return tuple(
-        EqualHosts(f"r{rack:03d}", 41, cpu - less, memory) for rack, (cpu, memory) in enumerate(sizes) for less in (0, 100)
-    )
-
-
 CLUSTERS: dict[str, tuple[EqualHosts, ...]] = {
-    "largeCluster01": _first_cluster(),
+    "largeCluster01": tuple(
+        EqualHosts(f"r{rack:03d}", 41, cpu - less, memory)
+        for rack, (cpu, memory) in enumerate([(3600, 178_000)] * 12 + [(2400, 118_100)] * 2 + [(1200, 42_480)] * 2)
+        for less in (0, 100)  # half of a rack's hosts have one core less
+    ),
     "largeCluster02": (
         EqualHosts("r001", 78, 1100, 42_461),
         EqualHosts("r002", 146, 3500, 181_362),

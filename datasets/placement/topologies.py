@@ -120,9 +120,8 @@ def physical_graph(name: str, *, round_trip: bool = True, corrected: bool = True
     except ImportError as error:
         raise BackendUnavailableError('topologies need the package topohub: pip install "edrp[data]"') from error
     try:
-        with warnings.catch_warnings():
-            # topohub 1.5 leaves its file to the garbage collector.
-            warnings.simplefilter("ignore", ResourceWarning)
+        # topohub 1.5 leaves its file to the garbage collector.
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
             described: dict[str, Any] = topohub.get(name)
     except KeyError as error:
         why = "is no topology of topohub; names look like topozoo/Ans, sndlib/germany50"

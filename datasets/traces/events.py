@@ -361,8 +361,7 @@ def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataF
         for role, name in names_by_role.items()
         if name not in types
     ]
-    if missing:
-        raise InvalidInstanceError(missing)
+    InvalidInstanceError.raise_if_any(missing)
     chosen = [_seconds(frame, columns.time, types).alias("time"), _key(frame, columns.key, types).alias("key")]
     if columns.bytes:
         chosen.append(frame[_quoted(columns.bytes)].try_cast("double").alias("bytes"))

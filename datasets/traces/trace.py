@@ -75,7 +75,6 @@ class TraceSettings:
     malformed_limit: float = 0.01
 
     def __post_init__(self) -> None:
-        """Refuse values that cannot be used."""
         rules: list[tuple[str, bool, str]] = [
             ("tasks", 1 <= self.tasks <= 2**20, "must lie between 1 and 1048576"),
             ("interval", 0 < self.interval < np.inf, "must be a positive number of seconds"),

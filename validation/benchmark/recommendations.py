@@ -103,7 +103,6 @@ def _least(values: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]
 
 
 def _certain(differences: np.ndarray) -> bool:
-    """Whether the interval of the mean difference is above 0."""
     if np.abs(differences).max(initial=0.0) <= EQUAL_GAPS:
         return False
     interval = bootstrap_mean(differences)

@@ -148,7 +148,6 @@ def kind_section(comparison: KindComparison, runs: pd.DataFrame) -> Section:
 
 
 def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, tables: Sequence[Table] = ()) -> Section:
-    """A heading, a sentence with notes, a chart (or none) and tables."""
     figure = None
     if chart is not None:
         name = f"chart-{crc32(chart.to_json().encode())}"  # the same page for the same runs

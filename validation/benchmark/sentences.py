@@ -130,7 +130,6 @@ def profile_sentence(curves: Mapping[str, Curve], factor: float, predicate: tupl
 
 
 def _highest(shares: Mapping[str, float]) -> tuple[list[str], float]:
-    """The names of the greatest share, and that share."""
     greatest = max(shares.values())
     return [name for name, share in shares.items() if share >= greatest - EQUAL_GAPS], greatest
 

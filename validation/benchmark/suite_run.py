@@ -157,7 +157,6 @@ def solve_suite(
 def _settings(
     suite: Suite, choices: Sequence[Choice], seeds: Sequence[int], limits: Mapping[str, Any], spark: SparkSession | None
 ) -> dict[str, str]:
-    """Return the settings with which the rows were made, for the report."""
     return {
         "suite": suite.name,
         "time limit for each run": "none" if limits["time_limit"] is None else f"{limits['time_limit']:g} s",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -81,20 +81,19 @@ def paper_migrations() -> Iterator[tuple[str, Problem]]:
     series = departures()
     tasks = series.tasks(TASKS)
     counts = series.migrations(MIGRATIONS).tolist()
-    for tolerance in TOLERANCES:
-        for step, (before, after) in enumerate(pairwise(counts)):
-            node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
-            ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
-            yield (
-                f"migration-tolerance {tolerance:g}-{step}",
-                MigrationProblem(
-                    work=tuple(tasks.work.tolist()),
-                    state_size=tuple(tasks.state_size.tolist()),
-                    intervals=tuple(pairwise(ends)),
-                    nodes=after,
-                    tolerance=tolerance,
-                ),
-            )
+    for tolerance, (step, (before, after)) in product(TOLERANCES, enumerate(pairwise(counts))):
+        node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
+        ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
+        yield (
+            f"migration-tolerance {tolerance:g}-{step}",
+            MigrationProblem(
+                work=tuple(tasks.work.tolist()),
+                state_size=tuple(tasks.state_size.tolist()),
+                intervals=tuple(pairwise(ends)),
+                nodes=after,
+                tolerance=tolerance,
+            ),
+        )
 
 
 Instances = Iterable[tuple[str, Problem | str]]
@@ -212,7 +211,6 @@ EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
 }
 """Every family of some kinds, in several sizes."""
 
-
 PROGRAM_SIZES = {
     "edrp": (5, 8),
     "edrp-sequence": (3, 4),
@@ -234,7 +232,6 @@ def _programs(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 
 def _sequences(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """Elastic days of six operators on eight and on ten nodes, one of ten on twelve."""
     for operators, nodes, seeds in ((6, 8, 6), (6, 10, 4), (10, 12, 1)):
         for seed in range(seeds):
             problem = elastic_sequence(seed, operators=operators, nodes=nodes, periods=24)
@@ -242,7 +239,6 @@ def _sequences(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """Single migrations of 64 and 128 tasks, sequences of 20 and 40."""
     for kind, count, sizes in (("migration", 120, (64, 128)), ("migration-sequence", 30, (20, 40))):
         for name, tasks in zip(("small", "large"), sizes, strict=True):
             for identifier, problem in generate(kind, count, 11, size=tasks):
@@ -258,41 +254,31 @@ def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
     for rate in RATES[1:]:
         weights = WEIGHTINGS["Balanced"]
         yield f"debs-again-{rate:g}", debs2015(rate, network, max_replicas=3, weights=weights, current=running)
-    for name, operators in {"ten": 10, "twenty": 20}.items():
-        for seed in range(LAYERED):
-            yield f"{name}-operators-{seed}", layered(operators, seed)
+    for (name, operators), seed in product({"ten": 10, "twenty": 20}.items(), range(LAYERED)):
+        yield f"{name}-operators-{seed}", layered(operators, seed)
 
 
 def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """The paper's random topologies at three loads, and every family in two sizes."""
-    for name in (topology for topology in OPERATIONS if topology.startswith("T-R")):
-        for load in LOADS:
-            yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
+    for name, load in product((topology for topology in OPERATIONS if topology.startswith("T-R")), LOADS):
+        yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
     yield from _in_sizes("latency-aware", 28, {"small": 8, "large": 20})
 
 
 def _policies(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """The paper's patterns under its billing time units, and an hour of random applications."""
-    for pattern in PATTERNS:
-        for billing_time in BILLING_TIMES:
-            yield f"{pattern}-{billing_time:g}", manufacturing_scenario(pattern, billing_time=billing_time)
+    for pattern, billing_time in product(PATTERNS, BILLING_TIMES):
+        yield f"{pattern}-{billing_time:g}", manufacturing_scenario(pattern, billing_time=billing_time)
     yield from generate("enactment-scenario", 12, 11, families=["containers"], size=12)
 
 
 def _mapping(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """The paper's networks in four sizes, then every family in two."""
-    for servers in PAPER_SERVERS:
-        for seed in range(PAPER_TASKS):
-            yield f"paper-{servers}-{seed}", mapping_problem(servers, seed=seed)
+    for servers, seed in product(PAPER_SERVERS, range(PAPER_TASKS)):
+        yield f"paper-{servers}-{seed}", mapping_problem(servers, seed=seed)
     yield from _in_sizes("mapping", 42, {"small": 6, "large": 12})
 
 
 def _bimodal(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """The paper's platform with each of its networks at two rates, then every family."""
-    for networks in get_args(Networks):
-        for rate in (TASK_RATE, 2 * TASK_RATE):
-            for seed in range(2):
-                yield f"{networks}-{rate:g}-{seed}", bimodal_scenario(networks=networks, rate=rate, tasks=TRACE, seed=seed)
+    for networks, rate, seed in product(get_args(Networks), (TASK_RATE, 2 * TASK_RATE), range(2)):
+        yield f"{networks}-{rate:g}-{seed}", bimodal_scenario(networks=networks, rate=rate, tasks=TRACE, seed=seed)
     yield from generate("bimodal-scenario", 12, 11, size=TRACE)
 
 
@@ -455,12 +441,11 @@ def library_suite(name: str) -> Suite:
     if not chosen:
         raise InvalidInstanceError([Fault("suite", repr(name), "the library has no such rows")])
     kinds = dict.fromkeys(row.name.partition("/")[0] for row in chosen)
-    names = dict.fromkeys(method for kind in kinds for method in KIND_METHODS.get(kind) or _methods(kind))
     return Suite(
         name,
         "rows of the library, compared with the best decisions and bounds that are known",
         lambda data: [(row.name, row.instance.text) for row in chosen],
-        tuple(names),
+        _methods(kinds),
         known={row.name: row.record for row in chosen},
     )
 
@@ -529,14 +514,15 @@ def instances_suite(source: Any, origin: str) -> Suite:
     """A suite of the instances of anything that `read_instances` takes; the origin is part of its summary."""
     instances = read_instances(source)
     kinds = dict.fromkeys(stated_kind(instance.text) for instance in instances)  # unreadable instances have none
-    chosen = dict.fromkeys(name for kind in kinds for name in KIND_METHODS.get(kind) or _methods(kind))
     pairs = [(instance.id, instance.text) for instance in instances]
-    return Suite("own instances", f"instances from {origin}", lambda data: pairs, tuple(chosen) or ("auto",))
+    return Suite("own instances", f"instances from {origin}", lambda data: pairs, _methods(kinds) or ("auto",))
 
 
-def _methods(kind: str) -> list[str]:
-    """All methods that take problems of a kind; none of an unknown one, whose instances fail."""
-    return [name for name, method in methods().items() if kind in method.kinds]
+def _methods(kinds: Iterable[str]) -> tuple[str, ...]:
+    """`KIND_METHODS`, or all methods that take problems of a kind; none of an unknown one, whose instances fail."""
+    known = methods().items()
+    chosen = (KIND_METHODS.get(kind) or [name for name, method in known if kind in method.kinds] for kind in kinds)
+    return tuple(dict.fromkeys(chain.from_iterable(chosen)))
 
 
 def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instance]:

@@ -21,7 +21,6 @@ MAX_OPEN_ROWS = 20
 SHOWN_IDS = 6
 """Ids that are named for one reason; the rest are counted."""
 
-
 GAPS = ("Median gap", f"Mean gap (95{GLUE}% interval)", f"90{GLUE}% quantile", "Worst gap")
 
 

@@ -78,8 +78,7 @@ def again(folder: Folder = Path("fuzz/finds")) -> None:
     """Judge the finds in a folder again and say which of them are still there."""
     failing = 0
     for file in known_finds(folder):
-        find = Find.from_json(file.read_text())
-        finds = judge(find.case).finds
+        finds = judge(Find.from_json(file.read_text()).case).finds
         failing += bool(finds)
         typer.echo(f"{file.name}: {json.dumps(sorted({reproduced.signature for reproduced in finds})) if finds else 'gone'}")
     raise typer.Exit(1 if failing else 0)

@@ -77,7 +77,6 @@ def differences(work_limit: float, seeds: int, kind: str = "", method: str = "",
 
 
 def _chosen(kind: str, method: str, seeds: int, folder: Path) -> dict[Run, Any]:
-    """All runs with their problems."""
     runs: dict[Run, Any] = {}
     for name, record in kinds().items():
         if record.check_problems is None or kind not in ("", name):
@@ -130,7 +129,6 @@ def _on_spark(runs: Mapping[Run, Any], work_limit: float) -> Answers:
 
 
 def _in_batch(runs: Mapping[Run, Any], work_limit: float, **where: Any) -> Answers:
-    """Answers of batches, one for each kind."""
     answers: Answers = {}
     for kind in dict.fromkeys(run.kind for run in runs):
         own = {run: problem for run, problem in runs.items() if run.kind == kind}
@@ -205,7 +203,6 @@ def compare(kind: str, wanted: int, drawn: int, judge: str, *, tiny: bool) -> tu
 
 
 def _formulations(kind: str, drawn: int) -> Iterator[tuple[int, Any]]:
-    """Small formulations of random instances, with their seeds."""
     refuse = get_kind(kind).refuse_formulation
     for seed in count():
         problem = small_problem(kind, SIZES[kind], np.random.default_rng([seed, drawn]))
@@ -227,7 +224,6 @@ class _WithTiny:
         self._program, self._arrays = program, replace(arrays, matrix=matrix)
 
     def arrays(self) -> Any:
-        """The smaller coefficients among the others."""
         return self._arrays
 
     def __getattr__(self, name: str) -> Any:

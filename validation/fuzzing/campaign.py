@@ -138,7 +138,6 @@ def run_chunk(
 
 
 def _draw(campaign: Campaign, number: int, count: int, take: Callable[[Case], None]) -> None:
-    """Draw the cases of a chunk."""
     if campaign.pairs:
         among = alone(campaign.feature) if campaign.feature else pairs()
         for place in range(count):
@@ -241,8 +240,7 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
         file.write("\n" + line)  # perhaps after a line that was cut off
     for leftover in (result, current, current.with_suffix(".stack")):
         leftover.unlink(missing_ok=True)
-    entered: dict[str, Any] = json.loads(line)
-    return entered
+    return json.loads(line)
 
 
 def _current(campaign: Campaign, number: int) -> Path:
@@ -315,7 +313,6 @@ def pair_case(number: int, seed: int, work_limit: float, among: tuple[Pair, ...]
 
 
 def _text(kind: str, parts: list[str], random: np.random.Generator) -> str:
-    """A document of a family, or a tiny one with features."""
     drawn = int(random.integers(2**20))
     for name in parts:
         if name in FAMILIES:

@@ -19,7 +19,7 @@ from edrp.datasets.families.placement.random_sequence import random_sequence
 from edrp.datasets.families.placement.rules import with_gaps, with_rules
 from edrp.formulations.methods import formulate
 from edrp.validation.fuzzing.features import base_document
-from edrp.validation.fuzzing.mutations import places
+from edrp.validation.fuzzing.mutations import field_names, places, set_value
 
 SIZES = {
     "edrp": 4,
@@ -106,16 +106,13 @@ def _rescaled(problem: Any, random: np.random.Generator) -> Any:
     by_field: dict[tuple[str, ...], list[Any]] = {}
     for place, value in places(document):
         if isinstance(value, float) and value:
-            by_field.setdefault(tuple(part for part in place if isinstance(part, str)), []).append((place, value))
+            by_field.setdefault(field_names(place), []).append((place, value))
     if not by_field or random.random() < SHARE_UNCHANGED:
         return problem
     names = sorted(by_field)
     chosen, factor = names[int(random.integers(len(names)))], 10.0 ** random.uniform(-6, 6)
     for place, value in by_field[chosen]:
-        holder: Any = document
-        for part in place[:-1]:
-            holder = holder[part]
-        holder[place[-1]] = value * factor
+        set_value(document, place, value * factor)
     return _read_or(problem, document)
 
 
@@ -139,7 +136,6 @@ def _under_loads(problem: Any, random: np.random.Generator) -> Any:
 
 
 def _read_or(problem: Any, document: Any) -> Any:
-    """Contents of a document, or the problem where it is refused."""
     try:
         return type(problem).model_validate(document)
     except ValueError:

@@ -36,8 +36,6 @@ DRAWS: dict[str, Callable[[int], Any]] = {
 }
 """Kinds that place operators, with functions that draw a problem of few deployments from a seed."""
 
-OVER_TIME = ("edrp-sequence", "edrp-policy")
-
 
 def base_document(kind: str, seed: int) -> Document:
     """Draw a tiny problem of a kind as a document."""
@@ -45,8 +43,7 @@ def base_document(kind: str, seed: int) -> Document:
         return tiny_document(kind, seed)
     problems: Any = get_kind(kind).check_problems
     own = getattr(problems, "draw", None) or (lambda number: list(problems().degenerate().values())[number % 3])
-    document: Document = json.loads(DRAWS.get(kind, own)(seed).model_dump_json())
-    return document
+    return json.loads(DRAWS.get(kind, own)(seed).model_dump_json())
 
 
 def _operators(document: Document) -> list[Document]:
@@ -203,12 +200,8 @@ def hard_rule(document: Document, random: Random) -> None:
     document["rules"] = [{"name": "hard", **(drained if kind == "migration" else apart)}]
 
 
-def soft_rule(document: Document, random: Random) -> None:
-    """State a rule that may be broken at a price."""
-    _add_placement_rule(document, random, float(random.choice([0.05, 2.0])))
-
-
 def _add_placement_rule(document: Document, random: Random, penalty: float | None) -> None:
+    """State a rule that may be broken at a price, the penalty; None where it must be met."""
     problem: Any = loads(json.dumps(document))
     ruled = json.loads(with_rules(problem, int(random.integers(2**31)), hard=True).model_dump_json())
     rule = {**ruled["rules"][0], "name": "hard" if penalty is None else "soft", "penalty": penalty}
@@ -229,7 +222,7 @@ FEATURES: dict[str, tuple[Feature, tuple[str, ...]]] = {
     "one node": (one_node, WITH_OPERATORS),
     "zero rates": (zero_rates, (*WITH_OPERATORS, *PARTITIONED)),
     "no resources": (no_resources, tuple(DRAWS)),
-    "peak load": (peak_load, ("edrp", *OVER_TIME, "rescale")),
+    "peak load": (peak_load, ("edrp", "edrp-sequence", "edrp-policy", "rescale")),
     "routed network": (routed_network, tuple(DRAWS)),
     "cyclic": (cyclic, ("latency-aware",)),
     "narrow capacity": (narrow_capacity, (*DRAWS, *TINY, *PARTITIONED)),
@@ -237,7 +230,10 @@ FEATURES: dict[str, tuple[Feature, tuple[str, ...]]] = {
     "priorities": (priorities, ("edrp",)),
     "current deployment": (current_deployment, tuple(DRAWS)),
     "hard rule": (hard_rule, (*DRAWS, "migration", "enactment", "mapping")),
-    "soft rule": (soft_rule, tuple(DRAWS)),
+    "soft rule": (
+        lambda document, random: _add_placement_rule(document, random, float(random.choice([0.05, 2.0]))),
+        tuple(DRAWS),
+    ),
     "changes": (change_prices, ("enactment",)),
 }
 """Features with the kinds that have them, in the order in which they are written: rules refer to what is there."""

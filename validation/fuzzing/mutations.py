@@ -56,8 +56,7 @@ def _of_families(families: list[Family]) -> st.SearchStrategy[dict[str, Any]]:
 def _generated(kind: str, name: str, beyond: int, seed: int, ruled: bool) -> dict[str, Any]:
     family = ruled_family(all_families()[kind][name]) if ruled else all_families()[kind][name]
     problem = family.make(family.least_size + beyond, np.random.default_rng(seed))
-    document: dict[str, Any] = problem.model_dump(mode="json")
-    return document
+    return problem.model_dump(mode="json")
 
 
 @cache
@@ -122,8 +121,7 @@ def written(draw: Draw, documents: st.SearchStrategy[dict[str, Any]]) -> str:
     first = draw(st.integers(0, len(text)))
     end = draw(st.integers(first, len(text)))
     inserted = draw(st.sampled_from(("", "{", "]", ",", '"', "\x00", "\\ud800", "1" * 5000, "NaN", "-", "[" * 2000, "\ufeff")))
-    damaged: str = text[:first] + inserted + draw(st.sampled_from((text[first:], text[end:], "")))
-    return damaged
+    return text[:first] + inserted + draw(st.sampled_from((text[first:], text[end:], "")))
 
 
 def places(value: Any, here: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -144,7 +142,8 @@ def _holder(document: Any, place: Place) -> Any:
     return document
 
 
-def _set(document: Any, place: Place, value: Any) -> None:
+def set_value(document: Any, place: Place, value: Any) -> None:
+    """Put a value at a place of a document."""
     _holder(document, place)[place[-1]] = value
 
 
@@ -153,14 +152,14 @@ def _some_place(draw: Draw, document: Any, accepts: Accepts) -> tuple[Place, Any
     by_field: dict[tuple[str, ...], list[tuple[Place, Any]]] = {}
     for place, value in places(document):
         if accepts(value) and place != ("kind",):
-            by_field.setdefault(_field(place), []).append((place, value))
+            by_field.setdefault(field_names(place), []).append((place, value))
     if not by_field:
         return None
-    chosen: tuple[Place, Any] = draw(st.sampled_from(by_field[draw(st.sampled_from(list(by_field)))]))
-    return chosen
+    return draw(st.sampled_from(by_field[draw(st.sampled_from(list(by_field)))]))
 
 
-def _field(place: Place) -> tuple[str, ...]:
+def field_names(place: Place) -> tuple[str, ...]:
+    """The names on the way to a place, without the numbers of members."""
     return tuple(part for part in place if isinstance(part, str))
 
 
@@ -174,11 +173,12 @@ def _text(value: Any) -> bool:
 
 def _range(document: dict[str, Any], place: Place) -> Magnitudes:
     units = field_units(document["kind"])
-    named = [units[part] for part in _field(place) if part in units]
+    named = [units[part] for part in field_names(place) if part in units]
     return RANGES.get(named[-1], RANGES["1"]) if named else RANGES["1"]
 
 
 def _another_number(draw: Draw, document: dict[str, Any], place: Place, number: float) -> float:
+    """Another number, often at an edge of its range."""
     smallest, largest = _range(document, place)
     if isinstance(number, int) and draw(st.booleans()):
         return float(draw(st.sampled_from(COUNTS))) if draw(st.integers(0, 9)) == 0 else int(draw(st.sampled_from(COUNTS)))
@@ -189,42 +189,36 @@ def _another_number(draw: Draw, document: dict[str, Any], place: Place, number: 
         return float(draw(st.sampled_from((0.0, smallest, largest, smallest * 1.01, largest * 0.99, 1.0, 0.5))))
     if choice < 9:
         return float(draw(st.sampled_from((smallest * 0.99, largest * 1.01))))
-    odd: float = draw(st.sampled_from(ODD_NUMBERS))
-    return odd
+    return draw(st.sampled_from(ODD_NUMBERS))
 
 
-def change_a_number(draw: Draw, document: dict[str, Any], place: Place, number: Any) -> None:
-    """One number becomes another one, often at an edge of its range."""
-    _set(document, place, _another_number(draw, document, place, number))
+def replacing(other: Callable[[Draw, dict[str, Any], Place, Any], Any]) -> Mutation:
+    """A value becomes another one, which `other` gives."""
+    return lambda draw, document, place, value: set_value(document, place, other(draw, document, place, value))
 
 
 def scale_a_field(draw: Draw, document: dict[str, Any], place: Place, number: Any) -> None:
     """All numbers of one field are multiplied by one factor, or are set to one number."""
-    like = [(other, value) for other, value in places(document) if _number(value) and _field(other) == _field(place)]
+    like = [(other, value) for other, value in places(document) if _number(value) and field_names(other) == field_names(place)]
     if draw(st.booleans()):
         factor = draw(st.sampled_from(FACTORS))
         for other, value in like:
-            _set(document, other, value * factor if isinstance(value, float) else round(value * factor))
+            set_value(document, other, value * factor if isinstance(value, float) else round(value * factor))
     else:
         changed = _another_number(draw, document, place, number)
         for other, _ in like:
-            _set(document, other, changed)
+            set_value(document, other, changed)
 
 
 def copy_another(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
     """One number takes the value of another one, or one name is replaced by another one of the document."""
     if another := _some_place(draw, document, _text if _text(value) else _number):
-        _set(document, place, another[1])
+        set_value(document, place, another[1])
 
 
 def leave_out(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
     """A field or a member of a list is missing."""
     del _holder(document, place)[place[-1]]
-
-
-def set_to_null(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
-    """A field that may be left to the default is null."""
-    _set(document, place, None)
 
 
 def duplicate_a_member(draw: Draw, document: dict[str, Any], place: Place, members: Any) -> None:
@@ -240,47 +234,35 @@ def shorten_a_list(draw: Draw, document: dict[str, Any], place: Place, members: 
     del members[draw(st.integers(0, len(members) - 1)) :]
 
 
-def reorder_a_list(draw: Draw, document: dict[str, Any], place: Place, members: Any) -> None:
-    """The members of a list stand in another order."""
-    _set(document, place, draw(st.permutations(members[:12])) + members[12:])
-
-
 def rename_everywhere(draw: Draw, document: dict[str, Any], place: Place, name: Any) -> None:
     """A name becomes an odd one wherever it stands, as a key too."""
     odd = draw(st.sampled_from(ODD_NAMES))
     for other, value in list(places(document)):
         if value == name and other != ("kind",):
-            _set(document, other, odd)
+            set_value(document, other, odd)
     for _, value in list(places(document)):
         if isinstance(value, dict) and name in value:
             value[odd] = value.pop(name)
 
 
-def switch(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
-    """A yes becomes a no."""
-    _set(document, place, not value)
-
-
-def put_something_odd(draw: Draw, document: dict[str, Any], place: Place, value: Any) -> None:
-    """A value of another type stands at a place, or a field that nobody knows."""
-    _set(document, place, copy.deepcopy(draw(st.sampled_from(ODD_VALUES))))
-
-
 LIKELY: tuple[tuple[Accepts, Mutation], ...] = (
-    (_number, change_a_number),
+    (_number, replacing(_another_number)),
     (_number, scale_a_field),
     (lambda value: isinstance(value, list) and bool(value), duplicate_a_member),
     (lambda value: True, leave_out),
     (_number, copy_another),
-    (lambda value: isinstance(value, bool), switch),
+    (lambda value: isinstance(value, bool), replacing(lambda draw, document, place, value: not value)),
 )
 RARE: tuple[tuple[Accepts, Mutation], ...] = (
-    (lambda value: not isinstance(value, (list, dict)), set_to_null),
+    (lambda value: not isinstance(value, (list, dict)), replacing(lambda *_: None)),  # a field that may be left to the default
     (lambda value: isinstance(value, list) and bool(value), shorten_a_list),
-    (lambda value: isinstance(value, list) and len(value) > 1, reorder_a_list),
+    (
+        lambda value: isinstance(value, list) and len(value) > 1,
+        replacing(lambda draw, document, place, members: draw(st.permutations(members[:12])) + members[12:]),
+    ),
     (_text, copy_another),
     (_text, rename_everywhere),
-    (lambda value: True, put_something_odd),
+    (lambda value: True, replacing(lambda draw, *_: copy.deepcopy(draw(st.sampled_from(ODD_VALUES))))),
 )
 MUTATIONS: tuple[tuple[Accepts, Mutation], ...] = (*LIKELY * 3, *RARE)
 """All mutations; those that leave most documents valid stand in it several times, so that they are drawn more often."""

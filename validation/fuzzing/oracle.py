@@ -114,7 +114,6 @@ WAYS: dict[str, tuple[Way, tuple[str, ...]]] = {
 }
 """Ways with the kinds that can be used so."""
 
-
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
 
@@ -184,8 +183,7 @@ def judge(case: Case) -> Verdict:
     >>> judge(Case('{"kind": "migration", "work": []}')).codes
     [<ExitCode.BAD_INPUT: 2>]
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)  # an overflow that nobody meant
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):  # an overflow that nobody meant
         return _judged(case)
 
 
@@ -249,7 +247,6 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_
 
 
 def _read_back(solution: Solution) -> None:
-    """Write and read the document of a solution."""
     read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
     if solution.holds_decision and read.objective != solution.objective:
         raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
@@ -316,7 +313,6 @@ def _against_all_decisions(problem: Any, solutions: list[Solution]) -> list[str]
 
 
 def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
-    """Contradictions between the answers of several methods to one problem."""
     finds = []
     # Objectives that are in part estimated by simulation may be below the optimum; the notes say so.
     compared = [solution for solution in solutions if not any(ESTIMATE_NOTE in note for note in solution.notes)]
@@ -330,8 +326,7 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
         for other in feasible:
             _, value = _first_stage(other)
             slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
-            refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
-            if refuted:
+            if one is not other and bound is not None and bound > (value or 0.0) + slack:
                 finds.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
     return finds
 

@@ -159,8 +159,7 @@ def _take_checkpoint(copy: Path, file: Path, model: PolicyModel) -> str:
 def _warnings() -> Iterator[list[str]]:
     """Warnings while the block runs, which are printed nowhere."""
     messages: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RecoveryWarning)
+    with warnings.catch_warnings(record=True, action="always", category=RecoveryWarning) as caught:
         try:
             yield messages
         finally:

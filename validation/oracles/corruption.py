@@ -31,7 +31,6 @@ MALFORMED = (checker.Refused, *checker.MALFORMED)
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
-
 CASES = (
     ("program", "link-allocation", "mesh", 6, "highs"),
     ("program", "migration", "zipf", 12, "highs"),
@@ -182,7 +181,6 @@ def _changed_text(text: str, random: np.random.Generator) -> str:
 
 
 def _other_number(text: str, random: np.random.Generator) -> str:
-    """Return a number other than the one in the text, as text."""
     value = float(text)
     others = [value + 1, value - 1, -value, value * 2, value / 2, 0.0, value * (1 + 1e-7), 1e300, 1e-300, 1e9]
     other = others[int(random.integers(len(others)))]

@@ -56,7 +56,6 @@ FAMILIES = ("*-ans", "*-geometric", "*-barabasi")
 BATCH_METHODS = ("auto", "hybrid", "hill-climbing", "greedy")
 """Instances, units of work for each of them, their families, and methods of the comparison, of which the first one proves."""
 
-
 WIDE_PART = 0.05
 """Share of the slowest path from which on a part is drawn with its name."""
 

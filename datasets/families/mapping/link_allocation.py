@@ -109,7 +109,6 @@ HELD_ROUTE_SHARE = 0.4
 
 
 def _readings(random: np.random.Generator) -> dict[str, Any]:
-    """Draw the price of forwarding, the length of routes and the public share."""
     return {
         "max_links": int(random.choice(MAX_LINKS)),
         "forwarding_price": float(random.choice(FORWARDING_PRICES)),
@@ -172,9 +171,6 @@ def _mesh_flow(
     return {"name": name, "source": f"n{source}", "target": f"n{target}", "rate": rate, "price": price, "route": route}
 
 
-Random = np.random.Generator
-
-
 def random_link_allocation_problem(
     seed: int, *, servers: tuple[int, int] = (2, 5), flows: tuple[int, int] = (1, 5)
 ) -> LinkAllocationProblem:
@@ -211,7 +207,7 @@ def random_link_allocation_problem(
     )
 
 
-def _server(random: Random, name: str) -> dict[str, Any]:
+def _server(random: np.random.Generator, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "capacity": 0.0,
@@ -220,7 +216,7 @@ def _server(random: Random, name: str) -> dict[str, Any]:
     }
 
 
-def _flow(random: Random, names: list[str], graph: nx.DiGraph[Any], max_links: int, index: int) -> dict[str, Any]:
+def _flow(random: np.random.Generator, names: list[str], graph: nx.DiGraph[Any], max_links: int, index: int) -> dict[str, Any]:
     source, target = (str(name) for name in random.choice(names, 2, replace=False))
     rate = float(random.integers(1, 5)) if random.random() < 0.7 else float(random.uniform(0.5, 4.0))
     price = float(random.choice([0.0, 1.0, 2.0, random.uniform(0.1, 3.0)]))

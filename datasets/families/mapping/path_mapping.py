@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from edrp.core.problem import Problem
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, Fields
 from edrp.datasets.families.mapping.platforms import SERVICES, SHRINKAGE, SOURCE_RATE, bimodal_platform
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem, preferential_links
 from edrp.datasets.random_numbers import rounded
@@ -96,8 +96,6 @@ def _links(generator: np.random.Generator, servers: int, symmetric: bool) -> lis
     ]
 
 
-Fields = dict[str, Any]
-
 DEFAULT_COMPONENTS = 8
 MAX_SEED = 2**31
 
@@ -139,7 +137,6 @@ USED_SHARES = (0.0, 0.9)
 
 
 def _readings(random: np.random.Generator) -> Fields:
-    """Draw how empty hops and bandwidths count."""
     total = bool(random.random() < TOTAL_SHARE)
     return {
         "max_empty_hops": int(random.integers(*(EMPTY_HOPS_IN_TOTAL if total else EMPTY_HOPS), endpoint=True)),

@@ -184,7 +184,6 @@ def bimodal_scenario(
 
 
 def _trace(servers: int, services: int, tasks: int, rate: float, random: np.random.Generator) -> tuple[BimodalTask, ...]:
-    """Draw tasks one after the other, in the order of their arrival."""
     arrival, trace = 0.0, []
     for _ in range(tasks):
         arrival += random.exponential(SECONDS_PER_HOUR) / rate

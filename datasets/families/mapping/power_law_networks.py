@@ -42,7 +42,8 @@ def preferential_links(
     pairs: list[tuple[int, int]] = []
 
     def link(server: int, among: int) -> None:
-        partner = _preferred(np.where(linked[server, :among], 0.0, np.maximum(degree[:among], among == 1)), random)
+        reached = np.cumsum(np.where(linked[server, :among], 0.0, np.maximum(degree[:among], among == 1)))
+        partner = int(np.searchsorted(reached, random.random() * reached[-1], side="right"))
         linked[server, partner] = linked[partner, server] = True
         degree[[server, partner]] += 1
         pairs.append((server, partner))
@@ -54,12 +55,6 @@ def preferential_links(
         open_servers = np.flatnonzero(~linked.all(axis=1))
         link(int(random.choice(open_servers)), servers)
     return pairs
-
-
-def _preferred(weight: Floats, random: np.random.Generator) -> int:
-    """Draw an index with probability proportional to its weight."""
-    reached = np.cumsum(weight)
-    return int(np.searchsorted(reached, random.random() * reached[-1], side="right"))
 
 
 def _check(servers: int, links: int) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.datasets.families.family import Family, first_line
+from edrp.datasets.families.family import Family, Fields, first_line
 from edrp.datasets.migration.skew import WORK, WorkMaker, draw_state
 from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.trace import even_intervals
@@ -61,7 +60,7 @@ def random_policy_problem(
     )
 
 
-def _random_tasks(generator: np.random.Generator, tasks: int | None) -> dict[str, Any]:
+def _random_tasks(generator: np.random.Generator, tasks: int | None) -> Fields:
     count = int(generator.integers(4, 8)) if tasks is None else tasks
     lightest = 0 if tasks is None else 6
     old = np.sort(generator.integers(0, count + 1, int(generator.integers(0, 4)))).tolist()
@@ -73,8 +72,6 @@ def _random_tasks(generator: np.random.Generator, tasks: int | None) -> dict[str
         "intervals": [(int(a), int(b)) for a, b in intervals],
     }
 
-
-Fields = dict[str, Any]
 
 MIGRATION_TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24
 """Default sizes."""

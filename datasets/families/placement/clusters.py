@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, Fields
 from edrp.datasets.families.placement.layered import longest_path_time
 from edrp.datasets.families.placement.plausible_deployments import replicas_for
 from edrp.datasets.families.placement.shapes import ShapeMaker, layered_shape, sequential
@@ -18,8 +17,6 @@ from edrp.placement.application import Application
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
-
-Fields = dict[str, Any]
 
 SIZES = ((4, 8, 12), (8, 8, 12), (16, 8, 24), (32, 16, 24))
 """Nodes, slots of each, and maximum replicas of an operator."""

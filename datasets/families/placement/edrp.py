@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from edrp.datasets.families.family import Family, first_line
-from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
+from edrp.datasets.families.family import Family, Fields, first_line
+from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES, EARLIER_LEVELS
 from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
 from edrp.datasets.families.placement.networks import EARLIER_NETWORKS, NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.plausible_deployments import near_fit, plain_amount, replicas_for
@@ -21,17 +20,12 @@ from edrp.placement.application import Application
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
 
-Fields = dict[str, Any]
-
 DEFAULT_EDRP_OPERATORS = 6
 NODES_PER_OPERATOR = 1.25
 MAX_EDRP_NODES = 200
 
 LOAD_LEVELS = (0.1, 1.04)
 """Load relative to what the bottleneck carries with all its replicas: above 1 no deployment is stable."""
-
-EARLIER_LEVELS = (0.5, 1.5)
-"""Load for which a running application was deployed, relative to the load now."""
 
 RUNNING_EDRP_SHARE = 0.35
 COPYING_SHARE = 0.3
@@ -167,7 +161,7 @@ def _application(
     return operators, tuple({"source": f"o{i}", "target": f"o{j}"} for i, j in shape.streams)
 
 
-def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]:
+def _figures_of_roles(roles: int, random: np.random.Generator) -> Fields:
     """Draw parameters by role, each of shape (roles,); the first role is the source, the last the sink."""
     utilisation = random.uniform(0.3, 1.0, roles)
     utilisation[1:-1] /= utilisation[1:-1].max(initial=1e-9)

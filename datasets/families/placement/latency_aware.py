@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from edrp.core.document import named_resources
-from edrp.datasets.families.family import Family, first_line
+from edrp.datasets.families.family import Family, Fields, first_line
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
 from edrp.datasets.placement import latency_aware_test_bed as test_bed
@@ -28,8 +27,6 @@ from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Topology
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import Network
-
-Fields = dict[str, Any]
 
 DEFAULT_LATENCY_AWARE_OPERATORS = 8
 NODES_PER_OPERATOR = 1.25

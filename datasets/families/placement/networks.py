@@ -105,7 +105,6 @@ NETWORKS: dict[str, tuple[NetworkMaker, tuple[str, ...]]] = {
 EARLIER_NETWORKS: dict[str, tuple[NetworkMaker, ...]] = {"sndlib": (sndlib_1,)}
 """Makers of versions 1, 2, … of the families of some networks, before those of today."""
 
-
 _graph = lru_cache(maxsize=128)(physical_graph)
 
 

@@ -21,7 +21,6 @@ WEIGHTINGS: tuple[dict[str, float], ...] = (
     {"response_time": 0.9, "cost": 0.1},
 )
 
-
 RUNNING_WEIGHTINGS: tuple[dict[str, float], ...] = (
     {"response_time": 0.4, "cost": 0.3, "downtime": 0.3},
     {"response_time": 0.9, "downtime": 0.1},

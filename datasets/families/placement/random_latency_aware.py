@@ -63,7 +63,7 @@ def random_latency_aware_problem(
         }
         for i in range(count)
     ]
-    while prod(_multisets(operator, len(names)) for operator in described) > combinations_limit:
+    while prod(comb(len(o["candidates"] or names) + o["instances"] - 1, o["instances"]) for o in described) > combinations_limit:
         largest = max(described, key=lambda operator: int(operator["instances"]))
         largest["instances"] -= 1
     fields: dict[str, Any] = {
@@ -72,11 +72,6 @@ def random_latency_aware_problem(
         "weights": WEIGHTINGS[random.integers(len(WEIGHTINGS))],
     }
     return LatencyAwareProblem(**fields)
-
-
-def _multisets(operator: dict[str, Any], nodes: int) -> int:
-    instances = operator["instances"]
-    return comb(len(operator["candidates"] or range(nodes)) + instances - 1, instances)
 
 
 def _amounts(random: Random, resources: tuple[str, ...], smallest: float, largest: float) -> Any:

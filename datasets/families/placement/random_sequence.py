@@ -67,7 +67,6 @@ def random_sequence(
 
 
 def _without_downtime(weights: Weights) -> Weights:
-    """The same weights without that of downtime."""
     kept = {name: getattr(weights, name) for name in ("response_time", "cost", "network_usage", "availability")}
     total = sum(kept.values())
     return Weights(**{name: weight / total for name, weight in kept.items()})
@@ -81,7 +80,6 @@ def _with_limits(limits: Limits, weights: Weights) -> Limits:
 
 
 def _scaled(limits: Limits, factor: float) -> Limits:
-    """Limits on response time and cost times a factor."""
     scaled = {name: limits.of(name) for name in ("response_time", "cost")}
     return limits.replace(**{name: value * factor for name, value in scaled.items() if value is not None})
 

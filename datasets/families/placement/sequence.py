@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from edrp.core.arrays import Floats
@@ -16,8 +14,6 @@ from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Application
 from edrp.placement.network import Network
 from edrp.placement.sequence import EdrpSequence
-
-Fields = dict[str, Any]
 
 DEFAULT_OPERATORS, DEFAULT_PERIODS = 6, 24
 NODES_PER_OPERATOR = 1.4

@@ -148,8 +148,7 @@ def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
     faults = [Fault(f"supervisors[{i}]", names[i], f"already the name of supervisors[{first}]") for i, first in again.items()]
     if not names:
         faults.append(Fault("supervisors", "", "name at least one"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return tuple(names)
 
 
@@ -165,14 +164,12 @@ def enter_pairs(names: tuple[str, ...], pairs: MeasuredPairs, measured: Floats) 
         faults += [Fault(field, str(name), "is none of the supervisors") for name in unknown]
         if source == target:
             faults.append(Fault(field, str(source), "joins a supervisor to itself; leave it out"))
-        why = _wrong(seconds)
-        if why:
+        if why := _wrong(seconds):
             faults.append(Fault(field, f"{source} → {target}: {seconds}", why))
         elif not unknown:
             u, v = sorted((position[source], position[target]))
             seconds_of_pair.setdefault((u, v), []).append(float(seconds))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     for (u, v), values in seconds_of_pair.items():
         measured[u, v] = measured[v, u] = np.median(values)
 
@@ -188,8 +185,7 @@ def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Floats:
         Fault(f"latencies[{u}, {v}]", f"{names[u]} → {names[v]}: {values[u, v]}", "must be finite seconds, at least 0")
         for u, v in np.argwhere((values < 0) | np.isinf(values))
     ]
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
     return np.where(np.isnan(values), values.T, values)
 
 
@@ -208,8 +204,7 @@ def check_joined(names: tuple[str, ...], measured: Floats) -> None:
                 ", …" if len(group) > MAX_NAMED_SUPERVISORS else ""
             )
             faults.append(Fault("latencies", shown, "no measurement joins these to the others; measure at least one such pair"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
 
 
 def by_matrix(matrix: Floats, noise: float, random: np.random.Generator) -> Measure:
@@ -232,8 +227,7 @@ def by_function(names: tuple[str, ...], latency: Callable[[str, str], float]) ->
             for v, seconds in zip(peers, values, strict=True)
             if (why := _wrong(seconds))
         ]
-        if faults:
-            raise InvalidInstanceError(faults)
+        InvalidInstanceError.raise_if_any(faults)
         return np.array(values, np.float64)
 
     return measure

@@ -1,6 +1,7 @@
 """The judge of live jobs: every corruption of a file of results is seen, and what restarts leave behind is not taken for one."""
 
 import random
+from dataclasses import asdict
 
 import pytest
 
@@ -21,7 +22,7 @@ def results(numbers: dict[int, list[int]]) -> list[str]:
 
 
 def state(*order: int) -> dict[str, int]:
-    facts = judge(results({1: list(range(1, 9)), 2: list(order)})).facts()
+    facts = asdict(judge(results({1: list(range(1, 9)), 2: list(order)})))
     return {name: count for name, count in facts.items() if name in ("lost", "doubled", "reordered") and count}
 
 

@@ -171,10 +171,6 @@ class LabRun(ScheduledJob):
         """Change the rate of all sources together, a moment from now."""
         self.set_rates([(now_ms() + LEAD_MS, rate)])
 
-    def redeploy(self, settings: LabSettings) -> None:
-        """Stop with a savepoint and go on with other settings, such as replicas; places are those of `pinned` operators."""
-        self.start(settings, self.job.stop_with_savepoint())
-
     def buckets(self, since: int = 0) -> list[Bucket]:
         """Measurements of the writer since a time, in order of time; the newest tenths of a second may be missing."""
         path = self.folder / "latency-0.txt"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from edrp.engines.flink.local import LocalFlink
@@ -157,4 +157,4 @@ def kill_run(settings: KillSettings) -> dict[str, Any]:
         this.run.wait_for_checkpoints()
         this.carry_out()
         verdict = this.run.finish()
-    return {"kills": dict(this.kills), **this.counts, **verdict.facts(), "exactly_once": verdict.exactly_once}
+    return {"kills": dict(this.kills), **this.counts, **asdict(verdict), "exactly_once": verdict.exactly_once}

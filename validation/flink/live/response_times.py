@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ def _run(flink: LocalFlink, method: str, minute: float) -> dict[str, Any]:
     run.set_rates([(begin, FILL_RATE), (begin + round(1000 * KEYS / FILL_RATE), 0.0)])
     run.wait_for_results(KEYS)
     run.job.checkpoint()
-    change = _live_change(run) if method == "live" else _plain_change(run, method)
+    change = _live_change(run) if method == "live" else partial(_plain_change, run, method)
     offset, begin = _size(run.results), now_ms() + LEAD_MS
     moment = begin + round((CHANGE_MINUTE - 1) * minute * 1000)
     end = begin + round(MINUTES * minute * 1000)
@@ -121,7 +122,6 @@ def _size(path: Path) -> int:
 
 
 def _drain(run: LiveRun) -> None:
-    """Wait until nothing comes any more."""
     end, size, since = time.monotonic() + SECONDS_TO_DRAIN, -1, time.monotonic()
     while time.monotonic() - since < QUIET:
         if _size(run.results) != size:
@@ -157,18 +157,14 @@ def _live_change(run: LiveRun) -> Callable[[], dict[str, Any]]:
     return change
 
 
-def _plain_change(run: LiveRun, method: str) -> Callable[[], dict[str, Any]]:
+def _plain_change(run: LiveRun, method: str) -> dict[str, Any]:
     """Flink's rescale with a checkpoint of its own, or a restart from a savepoint."""
-
-    def change() -> dict[str, Any]:
-        began = time.monotonic()
-        if method == "rescale":
-            run.job.rescale({COUNTER: WORKERS[1]})
-        else:
-            run.start(replace(run.settings, workers=WORKERS[1], used=WORKERS[1]), run.job.stop_with_savepoint())
-        return {"seconds": time.monotonic() - began}
-
-    return change
+    began = time.monotonic()
+    if method == "rescale":
+        run.job.rescale({COUNTER: WORKERS[1]})
+    else:
+        run.start(replace(run.settings, workers=WORKERS[1], used=WORKERS[1]), run.job.stop_with_savepoint())
+    return {"seconds": time.monotonic() - began}
 
 
 def move_ins(sizes: list[float]) -> int:

@@ -163,8 +163,7 @@ class LiveRun(ScheduledJob):
 
     def move(self, steps: Steps, pace: int = 0, mode: Mode = "live") -> None:
         """Send a plan and wait until it is carried out."""
-        state = self.wait_for_plan(self.send(steps, pace, mode))
-        self.installed(steps, state)
+        self.installed(steps, self.wait_for_plan(self.send(steps, pace, mode)))
 
     def wait_for_plan(self, key: str, seconds: float = PATIENCE) -> PlanState:
         """Wait until a plan is over, whatever happens to the job meanwhile."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 MULTIPLIER = 6364136223846793005
 MASK = (1 << 64) - 1
@@ -49,10 +48,6 @@ class Verdict:
     def exactly_once(self) -> bool:
         """Whether nothing is lost, doubled, reordered or otherwise wrong."""
         return not (self.lost or self.doubled or self.reordered or self.wrong)
-
-    def facts(self) -> dict[str, Any]:
-        """All counts by name."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

@@ -160,10 +160,8 @@ def _rounds(scenario: EnactmentScenario) -> Iterator[tuple[float, float, float]]
     passed = np.interp(edges, times, np.append(0.0, np.cumsum(scenario.load) * scenario.load_step))
     grid = max(scenario.load) / LOADS or 1.0
     for begin, end, items in zip(edges[:-1], edges[1:], np.diff(passed), strict=True):
-        first, last = (
-            int(begin / scenario.load_step + WHOLE_NUMBER_SLACK),
-            math.ceil(end / scenario.load_step - WHOLE_NUMBER_SLACK),
-        )
+        first = int(begin / scenario.load_step + WHOLE_NUMBER_SLACK)
+        last = math.ceil(end / scenario.load_step - WHOLE_NUMBER_SLACK)
         length = float(end - begin)
         largest = max(scenario.load[first:last])
         yield (

@@ -159,7 +159,8 @@ class ReferenceInstance:
             return
         self.ended, self._ended_by = self._clock.now, by
         self._clock.note("down", self.operator, self.number, self._host.name)
-        self._queue.leave(self)
+        if self in self._queue.idle:
+            self._queue.idle.remove(self)
         self._host.instances.remove(self)
         self._host.end_if_empty()
         if self._replaces is not None:
@@ -195,11 +196,6 @@ class ReferenceQueue:
         if instance.ended is None:
             self.idle.append(instance)
             self.serve_waiting()
-
-    def leave(self, instance: ReferenceInstance) -> None:
-        """Stop giving items to an instance."""
-        if instance in self.idle:
-            self.idle.remove(instance)
 
     def arrive(self) -> None:
         """An item comes: it waits, or is served at once."""
@@ -324,7 +320,6 @@ class _ReferenceRun:
                 clock.follow(self._bring(queue))
 
     def document(self) -> EnactmentRun:
-        """The records of the run."""
         if self._next_sample == self._scenario.duration:
             self._sample()
         return EnactmentRun(
@@ -334,7 +329,6 @@ class _ReferenceRun:
         )
 
     def _bring(self, queue: ReferenceQueue) -> Process:
-        """Simulate the arrival of items from outside."""
         for time in self.clock.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
             yield time, ITEM
             queue.arrive()
@@ -377,7 +371,6 @@ class _ReferenceRun:
                 self._place(name, host, "initial").start()
 
     def _act(self, action: enactment.Action) -> None:
-        """Carry out one action of the policy."""
         match action:
             case enactment.Lease(name, host_type):
                 described = self._scenario.types[host_type]

@@ -100,8 +100,6 @@ def _limit(network: ServerNetwork, resource: Resource) -> float:
     return server.capacity if quantity == "capacity" else server.uplink
 
 
-Random = np.random.Generator
-
 SERVICES = ("decode", "join")
 DELAYS = (0.0, 0.001, 0.002, 0.003)
 """Seconds: few values, so that many messages arrive at the same time."""
@@ -167,7 +165,7 @@ def random_exchange(seed: int) -> Exchange:
     return exchange
 
 
-def _network(random: Random) -> ServerNetwork:
+def _network(random: np.random.Generator) -> ServerNetwork:
     names = [f"n{number}" for number in range(random.integers(3, 7))]
     public = random.random() < 0.6
     nodes: list[dict[str, Any]] = [
@@ -197,7 +195,7 @@ def _network(random: Random) -> ServerNetwork:
     return ServerNetwork(nodes=nodes, links=links)
 
 
-def _task(network: ServerNetwork, random: Random) -> PathTask:
+def _task(network: ServerNetwork, random: np.random.Generator) -> PathTask:
     names = list(network.by_name)
     components = [
         {"name": f"c{position}", "service": (None, *SERVICES)[random.integers(3)], "capacity": float(random.integers(0, 3))}

@@ -274,7 +274,6 @@ def _beyond(sweep: runs.SampleSweep) -> Iterator[Place]:
 
 
 def _share(minimum: float, maximum: float, metric: str, networks: str, places: Places = each_rate) -> Requirement:
-    """A share that must lie in a range, by default at every rate."""
     return Requirement(places, _metric(metric, networks), SHARE, minimum, maximum)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -94,19 +95,16 @@ def exponent_table(mapped: runs.MappedBySize) -> Table:
     return Table("Exponents of messages in the number of servers", ("heuristic", "exponent (95 %)"), rows, ("exponent (95 %)",))
 
 
-def reallocation_tables(sweep: runs.SampleSweep) -> tuple[Table, ...]:
+def reallocation_tables(sweep: runs.SampleSweep) -> Iterator[Table]:
     """Fig. 8: by rate, with and without re-allocation, and the differences network by network."""
-    return tuple(_reallocation_table(sweep, metric) for metric in REALLOCATED)
-
-
-def _reallocation_table(sweep: runs.SampleSweep, metric: str) -> Table:
-    measure, rows = runs.MEASURES[metric], []
-    for rate in sweep.rates:
-        on, off = (sweep.at(metric, rate=rate, way=way) for way in (runs.CHOSEN, runs.FIXED))
-        difference = measure.unit.signed.with_interval(estimate_mean(on - off))
-        rows.append((f"{rate:g}", _cell(metric, on), _cell(metric, off), difference))
     columns = ("tasks/h", "re-allocated", "never", "difference (95 %)")
-    return Table(f"Fig. 8: {measure.title}", columns, tuple(rows), columns, open=True)
+    for metric in REALLOCATED:
+        measure, rows = runs.MEASURES[metric], []
+        for rate in sweep.rates:
+            on, off = (sweep.at(metric, rate=rate, way=way) for way in (runs.CHOSEN, runs.FIXED))
+            difference = measure.unit.signed.with_interval(estimate_mean(on - off))
+            rows.append((f"{rate:g}", _cell(metric, on), _cell(metric, off), difference))
+        yield Table(f"Fig. 8: {measure.title}", columns, tuple(rows), columns, open=True)
 
 
 def overview_table(sweep: runs.SampleSweep, by_links: bool) -> Table:
@@ -114,10 +112,10 @@ def overview_table(sweep: runs.SampleSweep, by_links: bool) -> Table:
     shown = [(metric, name) for metric, networks in OVERVIEW.items() for name in networks]
     rows = tuple(
         (
-            _varied(cell, by_links),
+            point,
             *(_mean(metric, sweep.samples[cell._replace(networks=name)][metric]) for metric, name in shown),
         )
-        for cell in _points(sweep, by_links)
+        for point, cell in _points(sweep, by_links)
     )
     headings = (f"{METRIC_HEADINGS[metric]}\n{NETWORK_HEADINGS[name]}" for metric, name in shown)
     columns = ("links" if by_links else "rate", *headings)
@@ -125,30 +123,23 @@ def overview_table(sweep: runs.SampleSweep, by_links: bool) -> Table:
     return Table(caption, columns, rows, columns, open=True)
 
 
-def network_tables(sweep: runs.SampleSweep) -> tuple[Table, ...]:
+def network_tables(sweep: runs.SampleSweep) -> Iterator[Table]:
     """Fig. 9: each metric over rates and over numbers of links, for both networks and each alone."""
-    return tuple(_network_table(sweep, metric, by_links) for by_links in (False, True) for metric in runs.MEASURES)
+    for by_links, metric in product((False, True), runs.MEASURES):
+        rows = tuple(
+            (point, *(_cell(metric, sweep.samples[cell._replace(networks=name)][metric]) for name in runs.NETWORKS))
+            for point, cell in _points(sweep, by_links)
+        )
+        varied, fixed = _axis(by_links)
+        columns = (varied, *runs.NETWORKS)
+        yield Table(f"{runs.MEASURES[metric].title} by {varied}, {fixed}", columns, rows, columns)
 
 
-def _network_table(sweep: runs.SampleSweep, metric: str, by_links: bool) -> Table:
-    rows = tuple(
-        (_varied(cell, by_links), *(_cell(metric, sweep.samples[cell._replace(networks=name)][metric]) for name in runs.NETWORKS))
-        for cell in _points(sweep, by_links)
-    )
-    varied, fixed = _axis(by_links)
-    columns = (varied, *runs.NETWORKS)
-    return Table(f"{runs.MEASURES[metric].title} by {varied}, {fixed}", columns, rows, columns)
-
-
-def _points(sweep: runs.SampleSweep, by_links: bool) -> list[runs.Cell]:
-    """Cells of the rates, or of the numbers of links."""
+def _points(sweep: runs.SampleSweep, by_links: bool) -> list[tuple[str, runs.Cell]]:
+    """Numbers of links, or rates, as text, and their cells."""
     if by_links:
-        return [runs.Cell("", runs.DEFAULT_RATE, links) for links in sweep.links]
-    return [runs.Cell("", rate, runs.SPANNING) for rate in sweep.rates]
-
-
-def _varied(cell: runs.Cell, by_links: bool) -> str:
-    return f"{cell.links if by_links else cell.rate:g}"
+        return [(f"{links:g}", runs.Cell("", runs.DEFAULT_RATE, links)) for links in sweep.links]
+    return [(f"{rate:g}", runs.Cell("", rate, runs.SPANNING)) for rate in sweep.rates]
 
 
 def _axis(by_links: bool) -> tuple[str, str]:
@@ -451,7 +442,7 @@ def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[
         "Throughput, use of dedicated links and deviation over the rate of arrivals, with and without re-allocation",
         drawings / "fig8-reallocation.svg",
         partial(draw_reallocation, sweep),
-        reallocation_tables(sweep),
+        tuple(reallocation_tables(sweep)),
     )
     yield _drawn(
         "Fig. 9: both networks and each alone",
@@ -513,23 +504,20 @@ def _finding_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]
 
 
 def _mapping_records(mapped_by_size: runs.MappedBySize) -> Iterator[dict[str, Any]]:
-    """Every task of Fig. 7 and heuristic as a row of a CSV file."""
-    for servers, mapped in mapped_by_size.items():
-        for name in runs.HEURISTICS:
-            for index, (optimum, bound) in enumerate(zip(mapped.optimum.tolist(), mapped.bound.tolist(), strict=True)):
-                cost = float(mapped.costs[name][index])
-                yield {
-                    "servers": servers,
-                    "heuristic": name,
-                    "optimum": optimum,
-                    "bound": bound,
-                    "cost": None if cost != cost else cost,  # NaN where no map was found
-                    "messages": float(mapped.messages[name][index]),
-                }
+    for (servers, mapped), name in product(mapped_by_size.items(), runs.HEURISTICS):
+        for index, (optimum, bound) in enumerate(zip(mapped.optimum.tolist(), mapped.bound.tolist(), strict=True)):
+            cost = float(mapped.costs[name][index])
+            yield {
+                "servers": servers,
+                "heuristic": name,
+                "optimum": optimum,
+                "bound": bound,
+                "cost": None if cost != cost else cost,  # NaN where no map was found
+                "messages": float(mapped.messages[name][index]),
+            }
 
 
 def _metric_records(samples: runs.Samples) -> Iterator[dict[str, Any]]:
-    """Every metric at every point as rows of a CSV file."""
     for cell, metrics in samples.items():
         for name, values in metrics.items():
             point = {"networks": cell.networks, "tasks_per_hour": cell.rate, "links": cell.links, "way": cell.way}

@@ -26,13 +26,6 @@ QUERIES_SECONDS, LARGE_SECONDS = 1.0, 0.5
 """Seconds of processor time for the six queries together, and for one of them with hundreds of tasks."""
 
 
-def capsys_statements(
-    measured: Sequence[placements.QueryRow], scaled: Sequence[placements.QueryRow], plans: Sequence[placements.PlanRow]
-) -> list[Statement]:
-    """Sentences on the queries as measured, on one with more tasks, and on deployments of Q3."""
-    return [*_query_statements(measured), *_scaled_statements(scaled), *_plan_statements(plans)]
-
-
 def _query_statements(rows: Sequence[placements.QueryRow]) -> Iterator[Statement]:
     optima = _by_query(rows, placements.OPTIMUM)
     proven = sum(row.proven for row in optima.values())
@@ -278,7 +271,9 @@ def investigate(
     queries, plans = artifact.capsys_queries(data), artifact.capsys_plans(data)
     problem = artifact.inference_problem(data, rate=_rate(plans), speedup=speedup, cores=cores)
     tell("importing methods")
-    _warm(queries, problem)
+    for name, query in list(queries.items())[:1]:  # so that seconds are those of solving
+        list(placements.query_rows(name, query))
+    list(placements.joint_rows(problem, None))
     measured: list[placements.QueryRow] = []
     for name, query in queries.items():
         tell(f"placing {name}")
@@ -287,7 +282,8 @@ def investigate(
     scaled = [row for query in _scaled(data, queries) for row in placements.query_rows(SCALED, query, slack=slack, alone=False)]
     tell("joint optima")
     rows = placements.plan_rows(problem, plans)
-    return CapsysResults(measured, scaled, problem, rows, capsys_statements(measured, scaled, rows))
+    statements = [*_query_statements(measured), *_scaled_statements(scaled), *_plan_statements(rows)]
+    return CapsysResults(measured, scaled, problem, rows, statements)
 
 
 def _rate(plans: Mapping[str, artifact.MeasuredPlan]) -> float:
@@ -299,13 +295,6 @@ def _rate(plans: Mapping[str, artifact.MeasuredPlan]) -> float:
             [Fault(artifact.PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {rates_text})")]
         )
     return rates[0]
-
-
-def _warm(queries: Mapping[str, EdrpProblem], problem: EdrpProblem) -> None:
-    """Have all that the methods need imported, so that seconds are those of solving."""
-    for name, query in list(queries.items())[:1]:
-        list(placements.query_rows(name, query))
-    list(placements.joint_rows(problem, None))
 
 
 def _scaled(data: Path | None, queries: Mapping[str, EdrpProblem]) -> Iterator[EdrpProblem]:

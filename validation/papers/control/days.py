@@ -71,25 +71,23 @@ def traced_days(data_set: str, count: int, seed: int, peak: float, data: Path | 
     BackendUnavailableError
         The package of the flights is not installed.
     """
-    series = list(_series(data_set, data))
+    series = [
+        (name, counts[: counts.size // DAY_STEPS * DAY_STEPS].reshape(-1, DAY_STEPS)) for name, counts in _series(data_set, data)
+    ]
     days = [(number, day) for number, (_, counts) in enumerate(series) for day in range(MIN_HISTORY[data_set], len(counts))]
     chosen = np.random.default_rng([seed, DATA_SETS.index(data_set)]).permutation(len(days))[:count]
     return [_day(data_set, series[number], day, peak) for number, day in (days[index] for index in sorted(chosen))]
 
 
 def _series(data_set: str, data: Path | None) -> Iterator[tuple[str, Floats]]:
-    """Names of series, and their counts, one row a day."""
+    """Names of series, and their counts in periods of `STEP` seconds."""
     if data_set == TAXI:
-        yield "2013", _by_day(taxi_series(data).per(STEP))
+        yield "2013", taxi_series(data).per(STEP)
     elif data_set == FLIGHTS:
-        yield "2013", _by_day(flights().per_bin(STEP).astype(np.float64))
+        yield "2013", flights().per_bin(STEP).astype(np.float64)
     else:
         for company in COMPANIES:
-            yield company, _by_day(twitter_series(company, data).per(STEP))
-
-
-def _by_day(counts: Floats) -> Floats:
-    return counts[: counts.size // DAY_STEPS * DAY_STEPS].reshape(-1, DAY_STEPS)
+            yield company, twitter_series(company, data).per(STEP)
 
 
 def _day(data_set: str, series: tuple[str, Floats], day: int, peak: float) -> TracedDay:

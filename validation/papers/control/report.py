@@ -211,7 +211,26 @@ def _fit(job: FluidJob, running: Ints, served: float) -> JobFit:
     most = (1, *map(len, job.capacities))
     names, replicas = (SOURCE, *job.names), (1, *running.tolist())
     busy = (None, *(served / curve[number - 1] for curve, number in zip(job.capacities, running.tolist(), strict=True)))
-    operators = tuple(_operator(*row, served) for row in zip(names, replicas, busy, strict=True))
+    operators = tuple(
+        OperatorFit(
+            name=name,
+            source=name == SOURCE,
+            replicas=number,
+            rate=served,
+            load=served,
+            broadcast=0.0,
+            highest=served,
+            busy=share,
+            service=None,
+            method=None,
+            capacities=(),
+            skew=1.0,
+            selectivity=1.0,
+            state_sizes=(),
+            backpressured=0.0,
+        )
+        for name, number, share in zip(names, replicas, busy, strict=True)
+    )
     observed = tuple(
         OperatorObservation(name, name, ("cluster",) * number, limit, None, name, (), (0.0, 0.0), ())
         for name, number, limit in zip(names, replicas, most, strict=True)
@@ -219,26 +238,6 @@ def _fit(job: FluidJob, running: Ints, served: float) -> JobFit:
     checkpoints = CheckpointObservation(None, (), 0, None)
     observation = Observation("fluid", "", "", "", True, None, observed, (), (), checkpoints, ())
     return JobFit(observation, operators, (), NO_TIME, NO_TIME, None, ())
-
-
-def _operator(name: str, replicas: int, busy: float | None, rate: float) -> OperatorFit:
-    return OperatorFit(
-        name=name,
-        source=name == SOURCE,
-        replicas=replicas,
-        rate=rate,
-        load=rate,
-        broadcast=0.0,
-        highest=rate,
-        busy=busy,
-        service=None,
-        method=None,
-        capacities=(),
-        skew=1.0,
-        selectivity=1.0,
-        state_sizes=(),
-        backpressured=0.0,
-    )
 
 
 PLANNED = 24
@@ -337,20 +336,19 @@ class DayRow:
 
 def run_days(days: Sequence[traced.TracedDay], silences: Sequence[float], tell: Tell = str) -> list[DayRow]:
     """Run every policy on every day at every silence; the last row of a day is the course of the bound itself."""
-    return [row for day in days for row in _run_day(day, silences, tell)]
-
-
-def _run_day(day: traced.TracedDay, silences: Sequence[float], tell: Tell) -> Iterator[DayRow]:
-    tell(f"{day.data_set}, {day.name}")
-    demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
-    for silence in silences:
-        job = traced.control_job(silence)
-        best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
-        policies = {name: start(job, day) for name, start in RULES.items()}
-        policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
-        costs = {name: job.course(day.rates, follow(policy, job, day)) for name, policy in policies.items()}
-        for name, cost in {**costs, OPTIMUM: best.day}.items():
-            yield DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples)
+    rows: list[DayRow] = []
+    for day in days:
+        tell(f"{day.data_set}, {day.name}")
+        demands = {ROLLING: forecasts(day), KNOWING: known_rates(day)}
+        for silence in silences:
+            job = traced.control_job(silence)
+            best, tuples = clairvoyant_day(job, day.rates), float(day.rates.sum()) * job.period
+            policies = {name: start(job, day) for name, start in RULES.items()}
+            policies |= {name: look_ahead(job, expected) for name, expected in demands.items()}
+            costs = {name: job.course(day.rates, follow(policy, job, day)) for name, policy in policies.items()}
+            for name, cost in {**costs, OPTIMUM: best.day}.items():
+                rows.append(DayRow(day.data_set, day.name, silence, name, best.bound, cost, tuples))
+    return rows
 
 
 AIM = 1.1
@@ -474,7 +472,6 @@ TERMS = {
     "DS2": "the fewest replicas that are at most 70 % busy at the last rate",
     "rolling horizon": "`edrp watch --decide day`: the cheapest course of the next four hours over ten scenarios of a forecast",
 }
-
 
 SEED = 40
 """Draws the days of the report; policies were developed on those that seed 1 draws."""

@@ -53,7 +53,6 @@ Its baseline's 12.0 s hold moves between deployments that are equally good: HiGH
 any of them, gives 15.1 s; with ties broken by the fewest moves 6.4 s remain.
 """
 
-
 DECISION_SECONDS = 60.0
 """Seconds between two decisions. Replayed 60 times faster, a round is an hour of the original day."""
 

@@ -81,8 +81,7 @@ def _draw_response(ax: Any, replay: Replay, minutes: float) -> None:
     for step in replay.reconfigurations:
         ax.axvline(step.number * minutes, color=CHANGE, linewidth=1.2, zorder=1)
     ax.step(times, [1e3 * step.metrics["response_time"] for step in replay.steps], where="post", color=RESPONSE, linewidth=1.6)
-    limit = replay.steps[0].problem.limits.response_time
-    if limit:
+    if limit := replay.steps[0].problem.limits.response_time:
         ax.axhline(1e3 * limit, color=LIMIT, linewidth=1.0, linestyle="--")
     note = f"{1e3 * replay.mean('response_time'):.1f} ms   {replay.mean('cost'):.2f} $/h   {replay.downtime:.1f} s down"
     ax.text(0.985, 0.05, note, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color="#333333", bbox=BOX)

@@ -495,7 +495,6 @@ def _comparison_records(statements: Sequence[Statement]) -> Iterator[dict[str, A
 
 
 def _metric_records(samples: runs.Samples) -> Iterator[dict[str, Any]]:
-    """Every metric of every policy as rows of a CSV file."""
     for (pattern, column), metrics in samples.items():
         for name, values in metrics.items():
             deviation = float(values.std(ddof=1)) if values.size > 1 else None

@@ -396,8 +396,7 @@ def mean_bounds(
         for unit in units
     }
     jobs = [(cell, scenario) for cell, scenarios in cells.items() for scenario in scenarios]
-    solve = delayed(_bounds)
-    bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(solve(scenario) for _, scenario in jobs)
+    bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(_bounds)(scenario) for _, scenario in jobs)
     return {
         cell: Bounds(*np.mean([bound for (other, _), bound in zip(jobs, bounds, strict=True) if other == cell], axis=0).tolist())
         for cell in cells

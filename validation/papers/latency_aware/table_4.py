@@ -109,7 +109,6 @@ def cells(
 def _problems(
     topologies: Sequence[str], loads: Sequence[float], seeds: int, fresh: int
 ) -> Iterator[tuple[str, float, LatencyAwareProblem, Sequence[int]]]:
-    """Topologies at every load, with the seeds of the methods."""
     for topology, load in product(topologies, loads):
         yield topology, load, paper_problem(topology, load), range(seeds)
     for load, seed in product(loads, FRESH_SEEDS[:fresh]):

@@ -214,7 +214,6 @@ TABLE_4 = _read(
 )
 """Milliseconds to compute a placement."""
 
-
 RANDOM = tuple(name for name in TOPOLOGIES if name.startswith("T-R"))
 """Topologies of the mean factors of section 6.2.1."""
 
@@ -245,7 +244,6 @@ LARGE, SMALL = ("T-R1", "T-R4", "T-R7"), ("T-R2", "T-R5", "T-R6")
 
 BAND = (1.7, 2.6)
 """Range of mean factors over the even scheduler; the paper's of maximum throughput are 1.83 to 2.11."""
-
 
 AXES = {"throughput": ("throughput", "tuples/s of the source", 1.0), "least": ("least latency end to end", "ms", 1e3)}
 """Name, unit and scale of each quantity of a placement."""
@@ -349,10 +347,6 @@ def _between(low: float, high: float, methods: Sequence[str], reference: str, of
     )
 
 
-def _variation(values: Floats) -> np.floating[Any]:
-    return values.std() / values.mean()
-
-
 CLAIMS: Claims = (
     ("6.2.1", f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one",
      _between(*BAND, METHODS, EVEN)),
@@ -362,7 +356,7 @@ CLAIMS: Claims = (
     ("6.2.1", "sustainable throughput is 7.56 to 8.46 times that of the even scheduler",
      _between(7.56, 8.46, tuple(SUSTAINABLE[EVEN]), EVEN)),
     ("6.2.1", "standard deviations over placements are close to these averages, within a quarter",
-     _between(0.75, 1.25, tuple(SUSTAINABLE[EVEN]), EVEN, _variation)),
+     _between(0.75, 1.25, tuple(SUSTAINABLE[EVEN]), EVEN, lambda factors: factors.std() / factors.mean())),
     ("6.2.1", "the hybrid carries 1 to 3 % more than the resource-aware scheduler",
      _between(1.01, 1.03, ["hybrid"], RESOURCE_AWARE)),
     ("6.2.1", "the ant system carries 11 to 13 % less than the resource-aware scheduler",

@@ -67,10 +67,8 @@ def read_rows(paths: Iterable[Path]) -> LiveRows:
                 faults.append(Fault(f"line {number}", "", why))
             else:
                 rows[row["experiment"]].append(row)
-        if faults:
-            raise InvalidInstanceError(faults, str(path))
-    if faults := list(_clashes(rows)):
-        raise InvalidInstanceError(faults, "rows")
+        InvalidInstanceError.raise_if_any(faults, str(path))
+    InvalidInstanceError.raise_if_any(list(_clashes(rows)), "rows")
     if not any(rows.values()):
         raise InvalidInstanceError([Fault("rows", "", f"there are none; `python {SCRIPT} run ROWS` writes them")])
     return rows

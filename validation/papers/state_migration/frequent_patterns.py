@@ -63,11 +63,6 @@ def pattern_words(code: int) -> tuple[int, ...]:
     return tuple(reversed(words))
 
 
-def _proper_subsets(code: int) -> list[int]:
-    words = np.array([pattern_words(code)])
-    return [] if words.size < 2 else pattern_codes(words, words.size - 1)[0].tolist()
-
-
 def slots_of(codes: Ints, slots: int) -> Ints:
     """Hash of codes to 0 … `slots` − 1, by the finaliser of SplitMix64.
 
@@ -128,7 +123,9 @@ class PatternDetector:
 
     def _tell(self, code: int, change: int) -> None:
         (self._frequent.add if change > 0 else self._frequent.remove)(code)
-        for subset in _proper_subsets(code):
+        words = np.array([pattern_words(code)])
+        subsets = pattern_codes(words, words.size - 1)[0].tolist() if words.size > 1 else []
+        for subset in subsets:
             self._containing[subset] = self._containing.get(subset, 0) + change
             self.told.append(subset)
 

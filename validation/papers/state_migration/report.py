@@ -306,7 +306,6 @@ def _fall(rows: Sequence[experiments.PolicyRow], series: str) -> float:
 
 
 def _cheaper(rows: Sequence[experiments.PolicyRow], policy: str, other: str) -> Statement:
-    """Whether a policy costs less than another in every setting."""
     settings = {key: costs for key, costs in _costs(rows).items() if policy in costs and other in costs}
     wrong = [
         f"{series}, τ = {tolerance:g}: {100 * costs[policy]:.1f} against {100 * costs[other]:.1f} %"

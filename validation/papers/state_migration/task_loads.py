@@ -460,12 +460,8 @@ def made_up(series: LoadSeries, source: str, exponent: float, *, changing: bool)
     counts = series.per(SECONDS_PER_HOUR)
     tweets = Tweets(counts.size, exponent)
     origin = f"made-up tweets, {KEYS} words, Zipf exponent {exponent:g}"
-    kinds: tuple[tuple[str, TaskLoads], ...] = (
-        (WORD_COUNT, WordLoads(tweets, counts)),
-        (FREQUENT_PATTERN, TweetPatternLoads(tweets, counts)),
-    )
-    for application, loads in kinds:
-        yield MigrationSeries(source, _normalised(series), loads, origin, application, changing)
+    yield MigrationSeries(source, _normalised(series), WordLoads(tweets, counts), origin, WORD_COUNT, changing)
+    yield MigrationSeries(source, _normalised(series), TweetPatternLoads(tweets, counts), origin, FREQUENT_PATTERN, changing)
 
 
 def real_series(data: str | Path | None = None, *, changing: bool = True) -> tuple[MigrationSeries, ...]:

@@ -172,8 +172,7 @@ class Fleet:
         """
         tentative = TentativeState(state)
         for action in actions:
-            why = self._refusal(action, state)
-            if why:
+            if why := self._refusal(action, state):
                 raise PolicyError(f"{action}: {why}; {tentative.describe()}", state, action)
             tentative.apply(action)
         for action in actions:
@@ -302,7 +301,6 @@ class Fleet:
 
 
 def _newest(host: LeasedHost, operator: str) -> FleetInstance:
-    """The instance of the operator that was placed last and is not leaving."""
     return next(instance for instance in reversed(host.instances) if instance.operator == operator and not instance.leaving)
 
 

@@ -201,8 +201,7 @@ class Station:
         times, codes, subjects = zip(*happening, strict=True) if happening else ((), (), ())
         happenings = Happenings(np.array(times, np.float64), np.array(codes, np.int64), np.array(subjects, np.int64))
         share, levels, last = self.operator.occupancy, self._levels, self._duration
-        begun: int = _native.serve_items(work, self._crew, share, levels, last, happenings, current.end, samples)
-        return begun
+        return _native.serve_items(work, self._crew, share, levels, last, happenings, current.end, samples)
 
     def _make_room(self, more: int) -> None:
         crew = self._crew
@@ -254,7 +253,6 @@ class _Delays:
 
 
 def _crew(room: int) -> Crew:
-    """A crew without instances, with room for the given number."""
     return Crew(np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(WITHIN + 3, np.int64), np.zeros(2))
 
 
@@ -314,10 +312,8 @@ class _RunState:
         self._fleet = Fleet(scenario, random_streams, record)
         self._now = 0.0
         self._fleet.start_initial(self.observe())
-        self._state: EnactmentState
 
     def observe(self) -> EnactmentState:
-        """The state that the policy sees now."""
         fleet = self._fleet
         operators = {
             name: station.observe(fleet.running[name], fleet.instances[name] - fleet.running[name], fleet.scalings[name])
@@ -335,13 +331,11 @@ class _RunState:
         return self._state
 
     def act(self, actions: tuple[Action, ...]) -> None:
-        """Carry out the actions of the policy."""
         if actions:
             self._check()
             self._fleet.apply(actions, self._state)
 
     def advance(self, current: Round) -> None:
-        """Simulate one round."""
         self._fleet.advance(current.end)
         sent: dict[str, Floats] = {}
         for name in self._order:
@@ -352,7 +346,6 @@ class _RunState:
         self._now = current.end
 
     def document(self) -> EnactmentRun:
-        """Return the document of the finished run."""
         self._check()
         return EnactmentRun.model_construct(
             leases=tuple(self._fleet.lease_records(self._scenario.duration)),

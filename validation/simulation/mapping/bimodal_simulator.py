@@ -50,7 +50,6 @@ FIRST_ROWS = 32
 MAX_INTERVALS = 100_000
 """Flow intervals, or windows, that a task is let flow at once: between two looks at the clock."""
 
-
 EVENT, INTERVAL = 1e-4, 1e-8
 """Units of work per event, and per flow interval of a public hop or window of a task."""
 
@@ -228,7 +227,6 @@ class Running:
         return reached, row
 
     def _grow(self) -> None:
-        """Make room for twice as many tasks."""
         before = [array[: self.count].copy() for array in self._kept]
         rows, hops, links = self.arcs.shape
         self._allocate(2 * rows, hops, links)
@@ -327,7 +325,6 @@ class Admissions:
         )
 
     def _problem(self, task: mapping_arrays.TaskArrays) -> mapping_arrays.MappingArrays:
-        """Return the task on the free resources as a mapping problem."""
         hops, total = len(task.bandwidths), self._scenario.empty_hops == "total"
         return mapping_arrays.MappingArrays(
             network=self.network,
@@ -434,7 +431,6 @@ class _SimulatedRun:
         raise OutOfTimeError("the limit came before the end of the run")
 
     def admit(self, task: int) -> None:
-        """Admit or refuse a task that arrives."""
         admission = self._admissions.admit(task)
         decision = admission.map
         if decision is None or admission.hops is None:
@@ -455,7 +451,6 @@ class _SimulatedRun:
         )
 
     def document(self) -> documents.BimodalRun:
-        """Return the records of the run, once it is over."""
         time, task, hop, route = zip(*self._changes, strict=True) if self._changes else ((),) * 4
         return documents.BimodalRun.model_construct(
             tasks=tuple(self._records),
@@ -471,7 +466,6 @@ class _SimulatedRun:
         return max(self._now, self._epoch * self._interval)
 
     def _end(self, row: int) -> None:
-        """End a task that has delivered all its data."""
         hops = self._running.hops(row)
         task = int(self._running.task[row])
         self._admissions.release(task, hops)

@@ -192,7 +192,6 @@ Beyond, projected costs are fitted, and used only if simulation recommends it; O
 SEARCH_WORK = 5.0
 """Units of work of OMS where partitions cannot be enumerated."""
 
-
 EXTENDED_FROM = 5000
 """Partitions of each number of nodes to whose projected costs prices are fitted."""
 

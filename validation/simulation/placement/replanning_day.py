@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -167,9 +166,7 @@ def _work(base: LatencyAwareProblem, factors: Floats) -> dict[str, Any]:
 
 def _estimated(network: Network, before: LatencyEstimate | None, seed: int) -> LatencyEstimate:
     names = [node.name for node in network.nodes]
-    true = np.zeros((len(names), len(names)))
-    for u, v in combinations(range(len(names)), 2):
-        true[u, v] = true[v, u] = network.delay(names[u], names[v])
+    true = np.array([[network.delay(u, v) for v in names] for u in names])
     return estimate_latencies(names, true, MEASURING, seed=seed, start=before)
 
 

@@ -129,14 +129,17 @@ class _Simulation:
         self.latencies: list[float] = []
 
     def arrive(self, operator: str, rate: float, tuples: int) -> Iterator[Any]:
-        """Let tuples arrive at a source."""
         for _ in range(tuples):
             yield self.clock.timeout(self.random.exponential(1 / rate))
             self.clock.process(self.serve(operator, self._home(operator), self.clock.now, 0.0))
 
     def serve(self, operator: str, node: str, born: float, reading: float) -> Iterator[Any]:
         """Let a tuple wait on a supervisor, be processed, and be sent on."""
-        leaving = [(target, self._home(target)) for target in self._next_operators(operator)]
+        leaving = [
+            (target, self._home(target))
+            for target, ratio in self.outflows[operator]
+            for _ in range(int(ratio) + int(self.random.random() < ratio % 1))
+        ]
         sending = self.transfer * sum(home != node for _, home in leaving)
         with self.queues[node].request() as turn:
             yield turn
@@ -151,10 +154,6 @@ class _Simulation:
         if home != node:
             yield self.clock.timeout(self.network.delay(node, home))
         yield from self.serve(target, home, born, self.transfer if home != node else 0.0)
-
-    def _next_operators(self, operator: str) -> Iterator[str]:
-        for target, ratio in self.outflows[operator]:
-            yield from [target] * (int(ratio) + int(self.random.random() < ratio % 1))
 
     def _home(self, operator: str) -> str:
         homes = self.homes[operator]

@@ -154,7 +154,6 @@ class Exchange:
         return message
 
     def _send(self, mapped: MappedTask, message: agents.Message, now: float) -> None:
-        """Count a message and put it on its way."""
         if isinstance(message, agents.Map):
             message = replace(message, number=mapped.messages["map"])
             mapped.messages["spec"] += message.specification is not None
