@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 
@@ -91,9 +92,7 @@ class VectorCosts:
         """The response time from the latency of each chain, in arrays that fit together; infinite where one is."""
         ends, finish = set(range(len(own))), list[Floats]()
         for latency, before in zip(own, self.before, strict=True):
-            ready: Floats | float = 0.0
-            for chain in before:
-                ready = np.maximum(ready, finish[chain])
+            ready: Any = reduce(np.maximum, [finish[chain] for chain in before], 0.0)
             finish.append(ready + latency)
             ends -= set(before)
         return reduce(np.maximum, [finish[chain] for chain in sorted(ends)])

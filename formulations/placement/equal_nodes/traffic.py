@@ -108,11 +108,8 @@ def build_traffic(model: EliminationModel, members: tuple[Ints, ...], demand: Fl
     if not (priced or flying or lost):
         return None
     limits = [name for name in (COST, USAGE, AVAILABILITY) if np.isfinite(compiled.limit[name])]
-    columns = np.zeros((1 + len(limits), 2))
-    columns[0] = 1.0, model.usage / model.cost
-    for row, name in enumerate(limits, 1):
-        columns[row] = {COST: (1.0, 0.0), USAGE: (0.0, 1.0), AVAILABILITY: (0.0, 0.0)}[name]
-        columns[row] /= _scale(model, name)
+    parts = {COST: np.array([1.0, 0.0]), USAGE: np.array([0.0, 1.0]), AVAILABILITY: np.zeros(2)}
+    columns = np.array([[1.0, model.usage / model.cost], *(parts[name] / _scale(model, name) for name in limits)])
     first, last = ([nodes[end] for nodes in members] for end in (0, -1))
     tables = np.array([table[np.ix_(first, last)] for table in (model.price, model.delay)])
     between = np.where(np.equal.outer(first, last), 0.0, tables)
