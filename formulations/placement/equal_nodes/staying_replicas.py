@@ -127,9 +127,8 @@ def _looked_at(quotient: Quotient) -> Quotient:
         if staying:
             stays[j] = np.min(staying, axis=0)
     tightened = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
-    fits = (tightened.block_load <= tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
-        tightened.choices.single == 0
-    )
+    room = tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK
+    fits = (tightened.block_load <= room).all(axis=1) | (tightened.choices.single == 0)
     return tightened if fits.all() else replace(tightened, choices=tightened.choices.select(np.flatnonzero(fits)))
 
 
