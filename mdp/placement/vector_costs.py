@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,9 @@ class VectorCosts:
         """The response time from the latency of each chain, in arrays that fit together; infinite where one is."""
         ends, finish = set(range(len(own))), list[Floats]()
         for latency, before in zip(own, self.before, strict=True):
-            ready: Any = reduce(np.maximum, [finish[chain] for chain in before], 0.0)
+            ready: Floats | float = 0.0
+            for chain in before:
+                ready = np.maximum(ready, finish[chain])
             finish.append(ready + latency)
             ends -= set(before)
         return reduce(np.maximum, [finish[chain] for chain in sorted(ends)])
