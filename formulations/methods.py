@@ -138,7 +138,10 @@ class ProgramMethod(Method):
         method = f"{self.name} ({formulation.name} program)"
         objective, begin = best_rated(problem, (options.start, formulation.current))
         if formulation.bound is not None and begin is not None and within_gap(objective, formulation.bound, options.gap):
-            return replace(_proven(formulation, objective, begin), method=method)
+            # What is known meets the bound that was proven while the program was built.
+            size, seconds = formulation.size, formulation.build_seconds
+            known = Answer("optimal", "finished", begin, objective, formulation.bound, size=size, build_seconds=seconds)
+            return replace(known.resting_on("solver's word"), method=method)
         result = self._solve(formulation, options, begin)
         if result.status == "optimal" and parameters.tie_break:
             result = self._break_ties(formulation, result, options)
@@ -182,13 +185,6 @@ class ProgramMethod(Method):
         if last.objective > first.objective + STAGE_SLACK * max(1.0, abs(first.objective)):
             return first
         return replace(first, values=last.values, seconds=first.seconds + best.seconds)
-
-
-def _proven(formulation: Formulation, objective: float, decision: Any) -> Answer:
-    """The answer where a decision that is known meets the bound that was proven while the program was built."""
-    size, seconds = formulation.size, formulation.build_seconds
-    answer = Answer("optimal", "finished", decision, objective, formulation.bound, size=size, build_seconds=seconds)
-    return answer.resting_on("solver's word")
 
 
 METHODS = tuple(ProgramMethod(backends()[name]) for name in OWN_BACKENDS)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import comb, isfinite, prod
+from math import factorial, isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -217,11 +217,7 @@ def _arrangement_count(loads: Counter[tuple[int, ...]]) -> int:
     >>> _arrangement_count(Counter({(1,): 2, (0,): 2}))
     6
     """
-    unarranged, number = loads.total(), 1
-    for count in loads.values():
-        number *= comb(unarranged, count)
-        unarranged -= count
-    return number
+    return factorial(loads.total()) // prod(map(factorial, loads.values()))
 
 
 def _arrangements(loads: Counter[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:

@@ -307,6 +307,11 @@ class TentativeState:
         """Resources that are left on a host."""
         return dict(self._hosts[host].free)
 
+    def free_share(self, host: str) -> float:
+        """Sum of the shares of a host's resources that are left."""
+        free = self._hosts[host].free
+        return sum(free[name] / amount for name, amount in self.type(host).capacity.items() if amount)
+
     def has_image(self, host: str, operator: str) -> bool:
         """Whether the operator's container image is on the host, or will be."""
         return operator in self._hosts[host].images

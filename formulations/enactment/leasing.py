@@ -100,9 +100,7 @@ def planned_hosts(
     return tuple(hosts)
 
 
-def units_and_contents(
-    problem: LeasingProblem, arrays: LeasingArrays, decision: Sequence[PlannedHost]
-) -> tuple[Ints, Arrangement]:
+def units_and_contents(arrays: LeasingArrays, decision: Sequence[PlannedHost]) -> tuple[Ints, Arrangement]:
     """The inverse: units bought in each period (K, T), and the contents of the hosts that are not empty."""
     kinds, periods = arrays.paid.shape
     bought = np.zeros((kinds, periods), np.int64)
@@ -292,7 +290,7 @@ class LeasingFormulation(Formulation):
     def encode(self, decision: Sequence[PlannedHost]) -> Floats | None:
         """A starting point; None where more hosts carry something than ever need to."""
         program, slots = self.program, self.slots
-        bought, host_contents = units_and_contents(self.problem, self.arrays, decision)
+        bought, host_contents = units_and_contents(self.arrays, decision)
         start = np.full(program.columns, np.nan)
         start[program["bought"]] = bought
         start[program["instances"]] = start[program["open"]] = 0.0

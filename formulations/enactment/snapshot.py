@@ -166,7 +166,6 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     position = np.concatenate([np.arange(count) for count in max_counts])
     open_slot = useful.counts[:, slots] > position  # (C, S): whether a composition leases the host
     _add_columns(built, arrays, useful, slots)
-    _add_choice_row(built)
     _add_count_rows(built, arrays)
     room = np.minimum(arrays.sizes.room[slots], arrays.max_counts)
     leasing, leased = built["composition"], open_slot.T.astype(float)
@@ -241,20 +240,16 @@ def _hosts(arrays: EnactmentArrays, types: Sequence[int], contents: Contents) ->
 
 
 def _add_columns(program: Program, arrays: EnactmentArrays, compositions: Compositions, slots: Ints) -> None:
-    """Columns `composition` (C,), `instances` (S, O) and `count` (O,), the instances on all hosts."""
+    """Columns `composition` (C,), `instances` (S, O), `count` (O,), the instances on all hosts; row `choice`: one composition."""
     sizes = arrays.sizes
-    program.add_columns("composition", len(compositions.counts), upper=1.0, integer=True)
+    choices = program.add_columns("composition", len(compositions.counts), upper=1.0, integer=True)
     room = np.minimum(sizes.room[slots], arrays.max_counts)
     program.add_columns("instances", room.shape, upper=room, integer=True)
     program.add_columns("count", len(sizes.operators), upper=room.sum(axis=0), integer=True)
 
-
-def _add_choice_row(program: Program) -> None:
-    """Row `choice`: one composition."""
-    columns = program["composition"]
-    if not columns.size:  # solvers do not call a program without columns infeasible
-        columns = program.add_columns("nothing", 1, upper=0.0)
-    program.add_row("choice", Linear.of(columns), lower=1.0, upper=1.0)
+    if not choices.size:  # solvers do not call a program without columns infeasible
+        choices = program.add_columns("nothing", 1, upper=0.0)
+    program.add_row("choice", Linear.of(choices), lower=1.0, upper=1.0)
 
 
 def _add_count_rows(program: Program, arrays: EnactmentArrays) -> None:

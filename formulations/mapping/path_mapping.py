@@ -132,9 +132,10 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
     refuse_beyond_memory(needed, f"{hops} hops on {arcs} arcs", "", ("label-setting",))
     layers, built = build_layers(tables), Program()
     _add_columns(built, tables, layers)
-    _add_place_rows(built)
+    rows = np.arange(len(built["place"]))[:, None]
+    built.add_rows("place", rows.size, [(rows, built["place"], 1.0)], lower=1.0, upper=1.0)  # a component is on one server
     _add_flow_rows(built, tables)
-    _add_public_rows(built, layers)
+    _add_public_rows(built)
     _add_empty_rows(built, layers)
     _add_capacity_rows(built, layers)
     _add_rule_rows(built, problem)
@@ -182,14 +183,6 @@ def _ends(usable: Bools, hop: int, server: int) -> Bools:
     return usable
 
 
-def _add_place_rows(program: Program) -> None:
-    """Rows `place`: each component is on one server; m of them, m n entries."""
-    place_columns = program["place"]
-    program.add_rows(
-        "place", len(place_columns), [(np.arange(len(place_columns))[:, None], place_columns, 1.0)], lower=1.0, upper=1.0
-    )
-
-
 def _add_flow_rows(program: Program, tables: MappingArrays) -> None:
     """Rows `flow` (m + 1, n): what leaves a server less what enters is 1 where the hop begins, -1 where it ends."""
     place_columns, arc, network = program["place"], program["arc"], tables.network
@@ -209,7 +202,7 @@ def _add_flow_rows(program: Program, tables: MappingArrays) -> None:
     program.add_rows("flow", row.size, entries, lower=balance.ravel(), upper=balance.ravel())
 
 
-def _add_public_rows(program: Program, layers: MapLayers) -> None:
+def _add_public_rows(program: Program) -> None:
     """Rows `begins`, `ends` (m, n): a public hop leads from the server of a component, and to that of the next."""
     if "out" not in program.column_blocks:
         return
@@ -236,16 +229,16 @@ def _add_capacity_rows(program: Program, layers: MapLayers) -> None:
 
     Without `bandwidth` and the following where uses of a link do not add up.
     """
-    shares = layers.shares
-    for name, block, share in (
-        ("capacity", "place", shares.host),
-        ("bandwidth", "arc", shares.arc),
-        ("uplink", "out", shares.up),
-        ("downlink", "into", shares.down),
+    shares, prices = layers.shares, layers.prices
+    for name, block, share, price in (
+        ("capacity", "place", shares.host, prices.host),
+        ("bandwidth", "arc", shares.arc, prices.arc),
+        ("uplink", "out", shares.up, prices.up),
+        ("downlink", "into", shares.down, prices.down),
     ):
         if block in program.column_blocks and share.any():
             columns = program[block].T
-            exact = np.where(_usable(layers, block), np.minimum(np.round(share * (1 + MAP_LAYER_SLACK), DIGITS), 1.0), 0.0)
+            exact = np.where(np.isfinite(price), np.minimum(np.round(share * (1 + MAP_LAYER_SLACK), DIGITS), 1.0), 0.0)
             program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
 
 
@@ -265,11 +258,6 @@ def _add_rule_rows(program: Program, problem: MappingProblem) -> None:
     if entries:
         lower, upper = (np.repeat([part[side] for part in parts], row.size) for side in (2, 3))
         program.add_rows("rules", len(parts) * row.size, entries, lower=lower, upper=upper)
-
-
-def _usable(layers: MapLayers, block: str) -> Bools:
-    prices = {"place": layers.prices.host, "arc": layers.prices.arc, "out": layers.prices.up, "into": layers.prices.down}
-    return np.isfinite(prices[block])
 
 
 def _cost(program: Program, layers: MapLayers) -> Linear:

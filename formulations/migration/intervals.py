@@ -87,12 +87,6 @@ def placed(problem: MigrationProblem, kept: Mapping[int, Interval], others: Sequ
     return held
 
 
-def add_once_rows(program: Program, columns: Ints, arcs: IntervalColumns, nodes: list[int]) -> None:
-    """Rows `once`: a required node holds one interval at most; without one from elsewhere, the path sees to that by itself."""
-    row, column = np.nonzero(arcs.node == np.array(nodes, np.int64)[:, None])
-    program.add_rows("once", len(nodes), [(row, columns[column], 1.0)], upper=1.0)
-
-
 def _given(problem: MigrationProblem, arcs: IntervalColumns, node: int) -> IntervalColumns:
     """Columns in which a node takes an interval that some rule requires to be there, and of which it holds nothing now."""
     begins, ends = problem.intervals[node]
@@ -219,7 +213,9 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     tasks = len(problem.work)
     _add_path(built, columns, arcs, tasks)
     if required:  # next to the sums, these rows have made presolve of HiGHS 1.15 run for ever
-        add_once_rows(built, columns, arcs, required)
+        # A required node holds one interval at most; without one from elsewhere, the path sees to that by itself.
+        row, column = np.nonzero(arcs.node == np.array(required, np.int64)[:, None])
+        built.add_rows("once", len(required), [(row, columns[column], 1.0)], upper=1.0)
     else:
         _add_sums(built, "boundary", columns, arcs.place * tasks + arcs.first)
         _add_sums(built, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)

@@ -86,11 +86,10 @@ def _whole(
     views = [_coordinate_matrix(block, operator, node, shared) for block in blocks]
     width = upper.size
     borders = range(0 if initial is not None else 1, len(blocks))
-    grid: list[list[Any]] = []
-    for number, part in enumerate(parts):
-        grid.append([part.matrix if number == column else None for column in range(len(blocks) + len(borders))])
+    size = len(blocks) + len(borders)
+    grid: list[list[Any]] = [[part.matrix if number == at else None for at in range(size)] for number, part in enumerate(parts)]
     for place, border in enumerate(borders):
-        row: list[Any] = [None] * (len(blocks) + len(borders))
+        row: list[Any] = [None] * size
         row[border] = -views[border]
         if border:
             row[border - 1] = views[border - 1]

@@ -187,7 +187,7 @@ class PairSums:
         giver, taker = self._roles(stream)
         source, target = self.operators[giver], self.operators[taker]
         nodes, a, b = np.intersect1d(source.nodes, target.nodes, return_indices=True)
-        weights, member = _groups(target)
+        weights, member = np.unique(target.share, return_inverse=True)
         name = f"stay {self._name(stream)}"
         columns = self.program.add_columns(name, (nodes.size, weights.size), upper=1.0)
         at = np.arange(nodes.size)[:, None]
@@ -210,7 +210,7 @@ class PairSums:
             return self.flows[stream]
         giver, taker = self._roles(stream)
         source, target = self.operators[giver], self.operators[taker]
-        weights, member = _groups(target)
+        weights, member = np.unique(target.share, return_inverse=True)
         name = f"flow {self._name(stream)}"
         columns = self.program.add_columns(name, (source.nodes.size, target.nodes.size, weights.size), upper=1.0)
         grid: Any = np.indices(columns.shape, sparse=True)
@@ -309,9 +309,3 @@ class PairSums:
     def _name(self, stream: int) -> str:
         source, target = self.compiled.stream_source[stream], self.compiled.stream_target[stream]
         return f"{self.compiled.operators[source]} → {self.compiled.operators[target]}"
-
-
-def _groups(columns: OperatorColumns) -> tuple[Floats, Ints]:
-    """Distinct shares of an operator's patterns, and the group of each pattern."""
-    weights, member = np.unique(columns.share, return_inverse=True)
-    return weights, member

@@ -53,17 +53,17 @@ def longest_delays(delay: Floats, sources: Ints32, targets: Ints32) -> Floats:
     Takes as many gathers as the ends have replicas together, instead of their product.
     """
     # To each node, from the worst member of U; then from U to the worst member of V.
-    reach = _worst(delay, sources)
-    return np.asarray(_worst(reach.T, targets).T)
+    reach = _gathered(np.maximum, delay, sources)
+    return np.asarray(_gathered(np.maximum, reach.T, targets).T)
 
 
-def _worst(table: Floats, members: Ints32) -> Floats:
-    """Maximum over the members' rows of a table, shape (configurations, columns of the table)."""
-    worst = table[members[:, 0]]
+def _gathered(join: np.ufunc, table: Floats, members: Ints32) -> Floats:
+    """The members' rows of a table, joined, shape (configurations, columns of the table)."""
+    result = table[members[:, 0]]
     for replica in range(1, members.shape[1]):
         used = np.flatnonzero(members[:, replica] != NO_NODE)
-        worst[used] = np.maximum(worst[used], table[members[used, replica]])
-    return worst
+        result[used] = join(result[used], table[members[used, replica]])
+    return result
 
 
 def mean_over_pairs(table: Floats, sources: Ints32, targets: Ints32) -> Floats:
@@ -76,11 +76,7 @@ def mean_over_pairs(table: Floats, sources: Ints32, targets: Ints32) -> Floats:
 
 def _mean(table: Floats, members: Ints32) -> Floats:
     """Mean of the members' rows of a table, shape (configurations, columns of the table)."""
-    total = table[members[:, 0]]
-    for replica in range(1, members.shape[1]):
-        used = np.flatnonzero(members[:, replica] != NO_NODE)
-        total[used] += table[members[used, replica]]
-    return np.asarray(total / degrees(members)[:, None])
+    return np.asarray(_gathered(np.add, table, members) / degrees(members)[:, None])
 
 
 PATH_LIMIT = 10_000

@@ -226,7 +226,7 @@ def remove_from_emptiest_host(tentative: TentativeState, operator: str) -> None:
     if not tentative.may_shrink(operator):
         return
     hosts = [host for host in tentative.hosts if tentative.on(host).get(operator)]
-    tentative.remove(operator, max(reversed(hosts), key=lambda host: _free_share(tentative, host)))
+    tentative.remove(operator, max(reversed(hosts), key=tentative.free_share))
 
 
 def release_empty(tentative: TentativeState) -> None:
@@ -234,11 +234,6 @@ def release_empty(tentative: TentativeState) -> None:
     for host in tentative.hosts:
         if not tentative.on(host):
             tentative.release(host)
-
-
-def _free_share(tentative: TentativeState, host: str) -> float:
-    free = tentative.free(host)
-    return sum(free[name] / amount for name, amount in tentative.type(host).capacity.items() if amount)
 
 
 @dataclass(frozen=True, slots=True)

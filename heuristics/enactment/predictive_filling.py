@@ -282,7 +282,7 @@ def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | No
     """Best host with room for an instance: one that has its image, then the one with the least room left."""
     spend(HOST_UNITS * len(hosts))
     fitting = [host for host in hosts if tentative.fits(host, name)]
-    return min(fitting, key=lambda host: (not tentative.has_image(host, name), _remaining_share(tentative, host)), default=None)
+    return min(fitting, key=lambda host: (not tentative.has_image(host, name), tentative.free_share(host)), default=None)
 
 
 def make_room(tentative: TentativeState, targets: Mapping[str, float], name: str, hosts: list[str]) -> bool:
@@ -337,11 +337,6 @@ def _removable_instances(tentative: TentativeState, targets: Mapping[str, float]
         for resource, amount in named_resources(operators[most_covered].operator.resources).items():
             free[resource] = free.get(resource, 0.0) + amount
     return removed
-
-
-def _remaining_share(tentative: TentativeState, host: str) -> float:
-    capacity = tentative.type(host).capacity
-    return sum(amount / capacity[name] for name, amount in tentative.free(host).items() if capacity.get(name))
 
 
 def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], enough: float) -> TentativeState | None:

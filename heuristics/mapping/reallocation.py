@@ -9,7 +9,7 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.note_wording import listed
+from edrp.heuristics.note_wording import judged_answer
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits, route_names
 
@@ -74,11 +74,7 @@ class GreedyReallocation(Method):
         hold_what_fits(network, flows, problem)
         reallocate(network, flows, problem.max_links, problem.forwarding_price)
         routes = {flow.name: route_names(network, flows.route(index)) for index, flow in enumerate(problem.flows)}
-        decision = problem.allocated(routes)
-        evaluation = problem.evaluate(decision)
-        if evaluation.feasible:
-            return Answer("feasible", "finished", decision, evaluation.objective)
-        return Answer("none", "finished", notes=(f"{self.name} breaks {listed(evaluation.broken)}",))
+        return judged_answer(problem, problem.allocated(routes), self.name)
 
 
 def hold_what_fits(network: NetworkArrays, flows: FlowArrays, problem: LinkAllocationProblem) -> None:

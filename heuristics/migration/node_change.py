@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -435,12 +436,9 @@ def new_point(node: int, tasks: int, seed: int = 0) -> int:
 
 def _old_points(intervals: tuple[Interval, ...]) -> list[tuple[int, int]]:
     """Points of the old nodes along the ring, with their numbers; an empty node shares the point of the one before it."""
-    points = []
-    reached = 0
-    for (_, end), node in sorted((interval, node) for node, interval in enumerate(intervals)):
-        reached = max(reached, end)
-        points.append((reached, node))
-    return points
+    ordered = sorted((interval, node) for node, interval in enumerate(intervals))
+    points = accumulate((end for (_, end), _ in ordered), max)
+    return [(point, node) for point, (_, node) in zip(points, ordered, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

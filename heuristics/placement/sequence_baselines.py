@@ -77,13 +77,12 @@ def period_answers(problem: EdrpSequence, options: Options) -> Iterator[Answer]:
 
 def free_bound(problem: EdrpSequence, answers: list[Answer]) -> float | None:
     """Bound on the objective with free changes, or None where a period is without a bound."""
-    bounds = [answer.bound if answer.bound is not None else None for answer in answers]
-    if len(bounds) < len(problem.periods) or None in bounds:
+    bounds = [answer.bound for answer in answers if answer.bound is not None]
+    if len(bounds) < len(problem.periods):
         return None
     return sum(
         period.duration * problem.period(number).factor * bound
         for number, (period, bound) in enumerate(zip(problem.periods, bounds, strict=True))
-        if bound is not None
     )
 
 

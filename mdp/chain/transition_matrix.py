@@ -342,10 +342,9 @@ class TransitionMatrix:
         return np.sqrt(np.where(observed > 0, variance / np.maximum(observed, 1), np.inf))
 
     def _rows(self, sequence: Sequence[int] | Ints, place: str) -> list[int]:
-        counts = ", ".join(map(str, self._row_of))
         unknown = [(index, n) for index, n in enumerate(sequence) if n not in self._row_of]
         if unknown:
-            why = f"the matrix speaks of {counts} nodes only"
+            why = f"the matrix speaks of {', '.join(map(str, self._row_of))} nodes only"
             raise InvalidInstanceError([Fault(f"{place}[{index}]", str(n), why) for index, n in unknown])
         return [self._row_of[int(n)] for n in sequence]
 

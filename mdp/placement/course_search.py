@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -341,7 +342,6 @@ class CourseSearch:
         self.origin = Origin(initial, member)
         self.program = CourseProgram(arrays, self.pool, self.coordinates)
         self.bounds = IntervalBounds(arrays, self.coordinates, self.origin, self.pool, solve, under_loads)
-        self._master: MultiplierProgram | None = None
 
     @property
     def upper(self) -> float:
@@ -459,7 +459,7 @@ class CourseSearch:
 
         Neighbours of the best deployments nearly always contain the optima of priced problems, so that these are not solved here.
         """
-        program = self._multiplier_program()
+        program = self._multiplier_program
         best, radius = self.relaxed(center), FIRST_RADIUS
         program.add(best.tree)
         self.search_courses(best)
@@ -529,10 +529,9 @@ class CourseSearch:
             self.lower = max(self.lower, value)
         return value
 
+    @cached_property
     def _multiplier_program(self) -> MultiplierProgram:
-        if self._master is None:
-            self._master = MultiplierProgram(self.pool, self.coordinates, self.origin)
-        return self._master
+        return MultiplierProgram(self.pool, self.coordinates, self.origin)
 
     # Courses
 

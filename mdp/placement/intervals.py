@@ -133,7 +133,9 @@ class IntervalBounds:
         """
         path = _IntervalPath(self, multipliers, precision / len(self.arrays.periods), units, levels)
         try:
-            path.evaluate_periods()
+            for t in range(path.periods):  # in order, so that those known at any time are a prefix
+                if self.infeasible is None:
+                    path.evaluate(t, t + 1)
             while self.infeasible is None and (todo := path.unknown(best) or path.lossy(best)):
                 for interval in todo:
                     path.refine(*interval) if interval in path.exact else path.evaluate(*interval)
@@ -279,13 +281,6 @@ class _IntervalPath:
         least = LOSS_SHARE * abs(float(potential[-1]))
         worst_first = sorted(losses, key=losses.__getitem__, reverse=True)
         return [interval for interval in worst_first[:1] if losses[interval] > least]
-
-    def evaluate_periods(self) -> None:
-        """Evaluate intervals of one period, in order, so that those known at any time are a prefix."""
-        for t in range(self.periods):
-            if self.bounds.infeasible is not None:
-                return
-            self.evaluate(t, t + 1)
 
     def unknown(self, best: float) -> list[tuple[int, int]]:
         """Intervals on a shortest path that are not evaluated yet; none where this path costs as much as the best course."""

@@ -191,15 +191,11 @@ class _StayValues:
     def _add_up(self) -> None:
         """Let every stay cost at least what its periods do by themselves; of the first choice all priced problems differ."""
         sums = self.periods @ self.least
-        if not self.running:
-            sums[:, -1] = sums[:, -1] - self._most_saved()
+        if not self.running:  # less the largest worth that the multipliers of the first choice may have
+            coordinates = self.bounds.coordinates
+            replicas = self.levels.sequence.periods[0].max_replicas[coordinates.operator]
+            sums[:, -1] -= float(self.multipliers[self.levels.level] @ np.where(coordinates.shared == 1, 1.0, replicas))
         self.costs = np.maximum(self.costs, sums)
-
-    def _most_saved(self) -> float:
-        """Largest worth that the multipliers of the first choice may have."""
-        coordinates = self.bounds.coordinates
-        replicas = self.levels.sequence.periods[0].max_replicas[coordinates.operator]
-        return float(self.multipliers[self.levels.level] @ np.where(coordinates.shared == 1, 1.0, replicas))
 
     def _values(self) -> tuple[Floats, np.ndarray]:
         """W by start, and the set A that each of them chooses, by policy iteration."""

@@ -125,9 +125,14 @@ class CourseRelaxation:
         return np.asarray(each[:, self.owner] * self.tables.replicas + waiting)
 
     def courses(self, table: Floats, prices: Floats) -> tuple[float, Ints32]:
-        """Each operator's cheapest course; their total cost, and the columns of each period, shape (periods, operators)."""
+        """Each operator's cheapest course; their total cost, and the columns of each period, shape (periods, operators).
+
+        Prices of changes, of the same shape, are infinite where no change is allowed. `_values`, shape (periods, columns), are
+        then the least costs of the courses that end there.
+        """
         spend(self.units)
-        return cheapest_courses(self.tables, table, prices, self._values)
+        course = np.empty(prices.shape, np.int32)
+        return float(_native.operator_courses(self.tables, table, prices, self._values, course)), course
 
     @property
     def constant(self) -> float:
@@ -204,22 +209,6 @@ class CourseRelaxation:
         through = (self._values + after).min(axis=0)
         parts = [through[self.owner == i] for i in range(self.operators)]
         return [part <= part.min() + gap for part in parts]
-
-
-def cheapest_courses(tables: OperatorTables, table: Floats, prices: Floats, values: Floats) -> tuple[float, Ints32]:
-    """Each operator's cheapest course under prices of its changes; their total cost, and their columns.
-
-    Parameters
-    ----------
-    table
-        Shape (periods, columns), costs.
-    prices
-        Shape (periods, operators), infinite where no change is allowed.
-    values
-        Shape (periods, columns), filled with the least costs of the courses that end there.
-    """
-    course = np.empty(prices.shape, np.int32)
-    return float(_native.operator_courses(tables, table, prices, values, course)), course
 
 
 Tree = list[tuple[int, tuple[int, ...]]]

@@ -57,7 +57,8 @@ class Pmc(Method):
             return Answer("infeasible", "finished", size=_size(model))
         work = ENUMERATED_STATE_UNITS * sum(model.size.states)
         if work > options.remaining:
-            return single_step_answer(problem, options, _work_refusal(problem, model, work))
+            expected = f"to enumerate {sum(model.size.states):,} partitions takes about {work:.2g} units of work"
+            return single_step_answer(problem, options, f"{expected}; {alternative(problem, 'pmc')}")
         began = perf_counter()
         try:
             with deadline(now() + POLICY_TIME_SHARE * options.remaining):
@@ -126,13 +127,6 @@ def too_many_states(model: PolicyModel) -> str:
         f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
         f"{memory_limit() / 2**30:.3g} GiB set aside; lower the tolerance"
     )
-
-
-def _work_refusal(problem: MigrationPolicyProblem, model: PolicyModel, work: float) -> str:
-    """Explain why the computation, which cannot end within the limit, was not started."""
-    states = sum(model.size.states)
-    expected = f"to enumerate {states:,} partitions takes about {work:.2g} units of work"
-    return f"{expected}; {alternative(problem, 'pmc')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,7 +316,9 @@ def best_path(
     if not stages:
         return float(last.costs(start[np.newaxis])[0]), (last.best_response(start),)
     with ThreadPoolExecutor(threads) as pool:
-        values = _last_costs(stages[-1], last, pool, out_of_time)
+        work = RESPONSE_UNITS + PRICED_ARC_UNITS * last.graph.arc_target.size
+        rows = stages[-1].partitions
+        values = np.concatenate(list(_answers(lambda part: last.costs(rows[part]), len(rows), work, pool, out_of_time)))
         responses_by_step: list[Ints32] = []
         responses_by_pair: dict[tuple[int, int], Ints32] = {}
         for step, following in zip(stages[-2::-1], stages[:0:-1], strict=True):
@@ -332,14 +334,6 @@ def best_path(
         chosen.append(int(responses[chosen[-1]]))
     path = [stage.partitions[row].astype(np.int64) for stage, row in zip(stages, chosen, strict=True)]
     return float(value[0]), (*path, last.best_response(path[-1]))
-
-
-def _last_costs(stage: ListedStep, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
-    def answer(rows: slice) -> Floats:
-        return last.costs(stage.partitions[rows])
-
-    work = RESPONSE_UNITS + PRICED_ARC_UNITS * last.graph.arc_target.size
-    return np.concatenate(list(_answers(answer, stage.trie.count, work, pool, out_of_time)))
 
 
 def _answers(

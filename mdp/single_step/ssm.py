@@ -92,7 +92,8 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
     """
     states = [Fraction(repr(size)) for size in problem.state_size]
     scale = lcm(*(size.denominator for size in states))
-    state = exact_integers([0, *accumulate(int(size * scale) for size in states)])
+    before = [0, *accumulate(int(size * scale) for size in states)]
+    state = np.array(before, np.int64 if 16 * (before[-1] + 1) < 2**63 else object)  # int64 where sums of a few of them fit
     old = OldNodes.of(problem.intervals).boundaries
     first = first_tasks(problem.work, problem.nodes, problem.tolerance)
     tasks, nodes, never = len(first) - 1, problem.nodes, -2 * int(state[-1]) - 1
@@ -115,11 +116,6 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
         free[0] = 0 if problem.allow_empty else never
     header = {"bound": str(Fraction(int(state[-1] - free[-1]), scale))} if solution.status == "optimal" else {}
     return RawCertificate("ssm", lines, header)
-
-
-def exact_integers(values: list[int]) -> Integers:
-    """Convert integers to int64 where sums of a few of them fit, else to Python objects."""
-    return np.array(values, np.int64 if 16 * (values[-1] + 1) < 2**63 else object)
 
 
 def first_tasks(work: tuple[float, ...], nodes: int, tolerance: float) -> Integers:

@@ -122,8 +122,7 @@ def _check(old: Ints, new: Ints, size: Floats, work: Floats | None, max_move_ins
             faults.append(Fault(name, f"an array of shape {array.shape}", why))
     if max_move_ins < 1:
         faults.append(Fault("max_move_ins", str(max_move_ins), "must be at least 1, or nothing can move"))
-    if faults:
-        raise InvalidInstanceError(faults)
+    InvalidInstanceError.raise_if_any(faults)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from edrp.formulations.placement.column_generation.tree import BestPlacement, Br
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.handover import answer_with_bound, finish_by_program, leaving_out_rules, nothing_found
 from edrp.placement.compilation import compile_problem
-from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics.base import IN_USE, TIMES, TRAFFIC
 
@@ -117,7 +116,8 @@ class ColumnGeneration(Method):
         try:
             for counts in self._starts(problem, model, options, parameters):
                 search.offer(counts)
-            patterns = _pattern_options(compiled, options)
+            if estimated_columns(compiled) <= MAX_COMPACT_COLUMNS:
+                patterns = options.within(min(PATTERN_SECONDS, 0.5 * options.remaining))
             if model.price > 0 or model.together.any():  # otherwise patterns do not matter, only where they are
                 search.run()
         except OutOfTimeError:
@@ -140,13 +140,6 @@ class ColumnGeneration(Method):
             decision = self.heuristic.run(problem, sub).decision
             starts += [decision] if decision is not None else []
         return [*(model.compiled.counts(deployment) for deployment in starts), *first_fits(model)]
-
-
-def _pattern_options(compiled: Compiled, options: Options) -> Options:
-    """The options with the time that patterns have."""
-    if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
-        return options
-    return options.within(min(PATTERN_SECONDS, 0.5 * options.remaining))
 
 
 def _answer(

@@ -57,12 +57,9 @@ def decision_order(together: Floats, instances: Ints) -> Order:
     joined = (together > 0) & ~np.eye(instances.size, dtype=bool)
     starts = np.argsort(joined.sum(axis=1), kind="stable")[:STARTS]
     tried = [_greedy(joined, together, instances, int(start)) for start in starts]
-    sequence, frontiers, let_go = min(tried, key=lambda trial: _work(trial[1], instances))
+    states = [sum(float(np.prod(instances[frontier] + 1.0)) for frontier in frontiers) for _, frontiers, _ in tried]
+    sequence, frontiers, let_go = tried[int(np.argmin(states))]
     return _tables(sequence, frontiers, let_go, together, instances)
-
-
-def _work(frontiers: list[list[int]], instances: Ints) -> float:
-    return sum(float(np.prod(instances[list(frontier)] + 1.0)) for frontier in frontiers)
 
 
 def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tuple[list[int], list[list[int]], Floats]:

@@ -124,12 +124,9 @@ class Selection:
 
     def exclude(self, chosen: Ints) -> None:
         """Forbid one choice."""
-        columns = self._columns(chosen)
-        self.program.add_row(f"excluded {self.program.rows}", Linear.of(columns, 1.0), upper=columns.size - 1)
-
-    def _columns(self, chosen: Ints) -> Ints:
         candidate, uses = np.unique(chosen, return_counts=True)
-        return np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])
+        columns = np.concatenate([self.first[p] + np.arange(n) for p, n in zip(candidate, uses, strict=True)])
+        self.program.add_row(f"excluded {self.program.rows}", Linear.of(columns, 1.0), upper=columns.size - 1)
 
     def solve(self, seconds: float, gap: float) -> Selected:
         """The best choice that is left, to an absolute gap where the solver's tolerances allow it."""

@@ -124,10 +124,7 @@ class Relabelling:
         best = unplaced.copy()
         seconds, searched = _native.label_supervisors(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
         spend(LABEL_WORK * searched * owner.size)
-        node = None
-        if best[0] >= 0:
-            node = np.empty_like(best)
-            node[rank] = best
+        node = best[np.argsort(rank)] if best[0] >= 0 else None
         return Labelled(node, seconds, bound if searched > MAX_RELABELLING_NODES else seconds)
 
 
@@ -219,13 +216,6 @@ class Master:
 
     def solve(self) -> MasterRelaxation:
         """Solve over all patterns of the pool."""
-        self._take_new()
-        _, columns, dual, _ = self.program.solve()
-        fee = -(dual[self.operators : -1] + dual[-1])
-        uncovered = float(columns[: self.artificial].sum())
-        return MasterRelaxation(dual[: self.operators], fee, columns[self.artificial :], uncovered)
-
-    def _take_new(self) -> None:
         pool = self.pool
         entries = []
         for owner, pattern in zip(pool.owner[self.columns :], pool.pattern[self.columns :], strict=True):
@@ -235,6 +225,10 @@ class Master:
         if entries:
             self.program.add_columns(pool.cost[self.columns :], entries)
         self.columns = len(pool.cost)
+        _, columns, dual, _ = self.program.solve()
+        fee = -(dual[self.operators : -1] + dual[-1])
+        uncovered = float(columns[: self.artificial].sum())
+        return MasterRelaxation(dual[: self.operators], fee, columns[self.artificial :], uncovered)
 
 
 Report = Callable[[float | None, float], None]

@@ -22,10 +22,10 @@ from edrp.formulations.placement.elimination.paths import (
     covering_paths,
     excess_usage,
     flow_paths,
+    longest_path,
     operator_flow,
     path_flow,
     relaxed_usage,
-    traced,
 )
 from edrp.formulations.placement.elimination.seats import SeatGroups, stream_delays
 
@@ -110,7 +110,7 @@ class _Ascent:
         replicas = np.array([relaxation.replicas(i, int(chosen[i]), int(seats[i])) for i in range(model.operators)])
         delay = _relaxed_delays(model, relaxation.box, chosen, seats == model.latency.shape[1] - 1)
         latency = model.latency[operators, replicas] / model.speedup[chosen]
-        self._add_path(_critical_path(model, delay, latency))
+        self._add_path(longest_path(model, delay, latency)[0])
         times = np.array([path @ delay + operator_flow(model, path) @ latency for path in self.paths])
         self._move_flow(relaxation.alpha * times, reach)
         excess = excess_usage(model, relaxed_usage(relaxation, chosen, seats))
@@ -172,16 +172,3 @@ def _onto_simplex(point: Floats) -> Floats:
 def _relative_excess(value: float, limit: float) -> float:
     excess = value / limit - 1.0 if np.isfinite(limit) else -1.0
     return 0.0 if abs(excess) <= LIMIT_SLACK else excess
-
-
-def _critical_path(model: EliminationModel, delay: Floats, latency: Floats) -> list[int]:
-    finish = np.zeros(model.operators)
-    via = np.full(model.operators, -1)
-    for i in range(model.operators):
-        for e in model.incoming[i]:
-            arrival = finish[model.source[e]] + delay[e]
-            if via[i] < 0 or arrival > finish[i]:
-                finish[i], via[i] = arrival, e
-        finish[i] += latency[i]
-    ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
-    return traced(model, via, max(ends, key=lambda end: finish[end]))

@@ -138,10 +138,6 @@ class BoxRelaxation:
         """Number of replicas behind a seat's cost."""
         return int(self.split_replicas[i, node]) if seat == self.unary.shape[2] - 1 else seat + 1
 
-    def best_seat(self, i: int, node: int, seats: Ints) -> int:
-        """The cheapest of some seats of operator i on a node."""
-        return int(seats[np.argmin(self.unary[i, node, seats])])
-
     def surcharge(self) -> Floats:
         """Extra downtime term that a node brings beyond the box's least, shape (operators, nodes, 1)."""
         return (self.model.downtime * np.maximum(self.model.downtime_least - self.box.least, 0.0))[:, :, None]

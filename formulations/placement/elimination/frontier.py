@@ -199,15 +199,14 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, o
 
 def relaxed_optimum(model: EliminationModel, plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation) -> tuple[Ints, Ints]:
     """Node and seat of every operator in a cheapest relaxed solution."""
-    chosen, seats = np.zeros(model.operators, np.int64), np.zeros(model.operators, np.int64)
+    chosen, nodes, seats = (np.zeros(model.operators, np.int64) for _ in range(3))
     for i in range(model.operators):
         step = plan.steps[i]
         before = plan.memory[i - 1] if i else []
         chosen[i] = _native.best_candidate(step, tables.unary[i], tables.pair[i], tables.after[i], chosen[before])
-        own_choices = plan.candidates[i]
-        members = np.flatnonzero(plan.groups[i] == own_choices.group[chosen[i]])
-        seats[i] = relaxation.best_seat(i, int(own_choices.node[chosen[i]]), members)
-    nodes = np.array([plan.candidates[i].node[chosen[i]] for i in range(model.operators)], np.int64)
+        nodes[i] = plan.candidates[i].node[chosen[i]]
+        members = np.flatnonzero(plan.groups[i] == plan.candidates[i].group[chosen[i]])
+        seats[i] = members[np.argmin(relaxation.unary[i, nodes[i], members])]
     return nodes, seats
 
 

@@ -21,19 +21,25 @@ def covering_paths(model: EliminationModel) -> list[list[int]]:
     paths = []
     fresh = np.ones(model.operators)
     while fresh.any():
-        gain = np.zeros(model.operators)
-        via = np.full(model.operators, -1)
-        for i in range(model.operators):
-            for e in model.incoming[i]:
-                if gain[model.source[e]] > gain[i] or via[i] < 0:
-                    gain[i], via[i] = gain[model.source[e]], e
-            gain[i] += fresh[i] + 1e-3
-        ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
-        i = max(ends, key=lambda end: gain[end])
-        path = traced(model, via, i)
-        fresh[[i, *model.source[path]]] = 0
+        path, end = longest_path(model, np.zeros(model.source.size), fresh + 1e-3)
+        fresh[[end, *model.source[path]]] = 0
         paths.append(path)
     return paths
+
+
+def longest_path(model: EliminationModel, delay: Floats, latency: Floats) -> tuple[list[int], int]:
+    """The source–sink path with the largest sum over its streams and operators, as streams, and the operator at its end."""
+    finish = np.zeros(model.operators)
+    via = np.full(model.operators, -1)
+    for i in range(model.operators):
+        for e in model.incoming[i]:
+            arrival = finish[model.source[e]] + delay[e]
+            if via[i] < 0 or arrival > finish[i]:
+                finish[i], via[i] = arrival, e
+        finish[i] += latency[i]
+    ends = [i for i in range(model.operators) if not len(model.outgoing[i])]
+    end = max(ends, key=lambda end: finish[end])
+    return traced(model, via, end), end
 
 
 def path_flow(model: EliminationModel, path: list[int]) -> Floats:

@@ -20,7 +20,6 @@ from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelax
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables, backward, memory_plan, min_marginals
 from edrp.formulations.placement.elimination.labels import (
     MAX_COMPLETE,
-    BoxLabelResult,
     BoxLabelSearch,
     surviving_choices,
     too_many,
@@ -251,7 +250,10 @@ class BoxTree:
             self.configurations = max(self.configurations, len(choices.degree))
             search = BoxLabelSearch(self.model, box, plan, views, choices)
             result = search.run(self.reach, beam, self.out_of_time)
-            self._learn(result)
+            self.widest = max(self.widest, result.width)
+            self.met = sorted([*self.met, *result.complete], key=lambda known: known[0])[:MAX_COMPLETE]
+            if result.complete and result.complete[0][0] < self.incumbent.objective:
+                self.incumbent.objective, self.incumbent.members = result.complete[0]
             if self._closed(result.dropped):
                 return True
             box.bound = max(box.bound, result.dropped)
@@ -271,12 +273,6 @@ class BoxTree:
             box.drop(min_marginals(plan, tables, relaxation, self.out_of_time) + relaxation.surcharge() > self.reach)
             views.append((relaxation, tables))
         return views
-
-    def _learn(self, result: BoxLabelResult) -> None:
-        self.widest = max(self.widest, result.width)
-        self.met = sorted([*self.met, *result.complete], key=lambda known: known[0])[:MAX_COMPLETE]
-        if result.complete and result.complete[0][0] < self.incumbent.objective:
-            self.incumbent.objective, self.incumbent.members = result.complete[0]
 
 
 def split(model: EliminationModel, box: Box) -> list[Box]:

@@ -211,7 +211,8 @@ class StateLabelSearch:
             done=np.array([max(0.0, v.prices.total - c - own) for v, c, own in zip(views, coming, cut.sum(axis=1), strict=True)]),
             money=np.array([view.prices.money for view in views]),
             shared=flattened(np.array([view.prices.shared for view in views])),
-            constant=np.array([view.constant - self._waiting(view) for view in views]),
+            # Labels know better which part of the constant is downtime.
+            constant=np.array([view.constant - view.prices.waiting(self.quotient) for view in views]),
             moved=np.array([model.downtime - view.prices.moves[j + 1 :].sum() for view in views]),
             tail=self.tails[opened] if opened.size else np.zeros(0),
             own_tail=self.tails[j : j + 1],
@@ -222,11 +223,6 @@ class StateLabelSearch:
         """Sources that are placed after an operator."""
         model = self.quotient.model
         return [i for i in range(j + 1, model.operators) if not len(model.incoming[i])]
-
-    def _waiting(self, view: PricedGraph) -> float:
-        """The part of a view's constant that is downtime, which labels know better."""
-        least_downtime, model = self.quotient.least_downtime, self.quotient.model
-        return (model.downtime - float(view.prices.moves.sum())) * least_downtime if least_downtime else 0.0
 
     def run(
         self,
@@ -257,7 +253,7 @@ class StateLabelSearch:
         limits = LabelLimits(
             quotient.delay, quotient.block_room, room * quotient.shared_capacity, self._scalars(), quotient.stream_use
         )
-        layer = _first_label(SHARED + quotient.shared_capacity.size)
+        layer = _zero_labels(1, SHARED + quotient.shared_capacity.size)
         history, dropped, width = [], np.inf, 0
         self.told_apart, self.kinds = told_apart, np.zeros(1, np.int64)
         for j in range(quotient.operators):
@@ -276,7 +272,7 @@ class StateLabelSearch:
     def _scalars(self) -> Floats:
         q = self.quotient
         levels = MAX_LEVEL if not q.capacity.size else self.graph.levels
-        limits = (q.response_weight, q.model.cost, q.max_response, q.max_cost, q.model.downtime, q.least_downtime)
+        limits = (q.model.response, q.model.cost, q.max_response, q.max_cost, q.model.downtime, q.least_downtime)
         return np.array([levels, self.graph.full, *limits, len(q.members)], float)
 
     def _extended(
@@ -287,7 +283,7 @@ class StateLabelSearch:
         opened = step.kept.size + int(step.opens[0])
         columns = SHARED + limits.shared.size + opened * (2 + limits.room.shape[1])
         room = max(MIN_LABELS_PER_CALL, 2 * self.rows[j].number.size << step.parents.size)
-        found = _empty_labels(room, columns)
+        found = _zero_labels(room, columns)
         parts: list[LayerLabels] = []
         first, lost = 0, np.inf
         while first < layer.code.size:
@@ -335,7 +331,7 @@ class StateLabelSearch:
         """Mask of the limits that a label could still break, in the form that `undominated_labels` takes."""
         q = self.quotient
         rest = cutoff - q.model.cost * self.rest[0, 0] - (q.model.downtime * q.least_downtime if q.least_downtime else 0.0)
-        response = np.isfinite(q.max_response) and not rest < q.response_weight * q.max_response
+        response = np.isfinite(q.max_response) and not rest < q.model.response * q.max_response
         cost = self.most[0] > q.max_cost and not cutoff < q.model.cost * q.max_cost
         return np.array([*(self.most[1:] > q.shared_capacity), response, cost], np.int64)
 
@@ -357,20 +353,13 @@ def _trimmed(labels: LayerLabels, count: int) -> tuple[LayerLabels, float]:
     return _take(labels, order[:count]), float(labels.values[order[count], BOUND])
 
 
-def _first_label(columns: int) -> LayerLabels:
-    label = _empty_labels(1, columns)
-    label.values[:] = 0.0
-    label.code[:] = 0
-    return label
-
-
-def _empty_labels(count: int, columns: int) -> LayerLabels:
+def _zero_labels(count: int, columns: int) -> LayerLabels:
     return LayerLabels(
-        values=np.empty((count, columns)),
-        code=np.empty(count, np.int64),
-        parent=np.empty(count, np.int32),
-        row=np.empty(count, np.int32),
-        local=np.empty(count, np.int32),
+        values=np.zeros((count, columns)),
+        code=np.zeros(count, np.int64),
+        parent=np.zeros(count, np.int32),
+        row=np.zeros(count, np.int32),
+        local=np.zeros(count, np.int32),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
@@ -125,17 +126,13 @@ class PeakRangeSearch:
         """Lower bound proven for all placements."""
         return min([self.closed, *map(self._bound, self.ranges + self.in_hand)])
 
-    @property
-    def _cutoff(self) -> float:
-        """Objective at which a placement is no better than the best by more than the gap."""
-        return self.objective - 0.5 * self.options.gap * abs(self.objective) if self.best is not None else np.inf
-
     def _bound(self, part: PeakRange) -> float:
         return part.rest + self.weight * part.low
 
     def _work(self, part: PeakRange) -> Answer | None:
         """Cut off what cannot be better, then prove under a limit what is left, or half of it."""
-        high = min(part.high, (self._cutoff - part.rest) / self.weight)
+        cutoff = self.objective - 0.5 * self.options.gap * abs(self.objective) if self.best is not None else np.inf
+        high = min(part.high, (cutoff - part.rest) / self.weight)
         if high < part.high:
             self.closed = min(self.closed, part.rest + self.weight * max(high, part.low))
             if high <= part.low:
@@ -171,17 +168,12 @@ class PeakRangeSearch:
             self.closed = min(self.closed, part.rest + self.weight * max(part.low, ROUNDED * reached))
             if below > part.low:
                 self.ranges.append(part._replace(high=below))
-        else:
-            self._park(part, below)
-        return answer
-
-    def _park(self, part: PeakRange, below: float) -> None:
-        """Keep the upper half of a range without a proof, and look for placements in the lower one."""
-        middle = 0.5 * (part.low + below)
-        if np.isfinite(middle) and middle > WIDE * part.low:
+        elif np.isfinite(middle := 0.5 * (part.low + below)) and middle > WIDE * part.low:
+            # The upper half is kept without a proof, and placements are looked for in the lower one.
             self.ranges += [part._replace(low=middle, stuck=True), part._replace(high=middle)]
         else:
             self.ranges.append(part._replace(stuck=True))
+        return answer
 
     def _limited(self, high: float) -> EdrpProblem:
         """The problem without the weight, and with a limit instead; money is to be saved where nothing else has a weight."""
@@ -336,18 +328,14 @@ class _EqualNodesSearch:
             self.cases.remove(case)
             self.branches += len(branches)
             for one in branches:
-                self._file(one)
+                self.labels, self.states = max(self.labels, one.labels), max(self.states, one.states)
+                if self._proven(one):
+                    self.closed_bound = min(self.closed_bound, one.bound)
+                else:
+                    self.cases.append(one)
             if not branches:
                 self.closed_bound = min(self.closed_bound, case.bound)
             self._report()
-
-    def _file(self, case: CaseSearch) -> None:
-        """Keep a case to be branched on, or only its bound where nothing in it is better than the incumbent."""
-        self.labels, self.states = max(self.labels, case.labels), max(self.states, case.states)
-        if self._proven(case):
-            self.closed_bound = min(self.closed_bound, case.bound)
-        else:
-            self.cases.append(case)
 
     @property
     def bound(self) -> float:
@@ -367,22 +355,21 @@ class _EqualNodesSearch:
     def _offer(self, quotient: Quotient, pattern: Pattern, seconds: float) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
         if quotient.choices.downtime.any():
-            return self._offer_moves(quotient, pattern, seconds)
+            later = self.compiled.weight["downtime"] * (seconds - promised_downtime(quotient, pattern))
+            if not pattern.objective + later < self.incumbent.objective:
+                return False
+            counts, *_ = realise_moves(quotient, pattern, seconds)
+            return self._reaches(counts, pattern)
         for way in (realise, realise_by_program):
             if way is realise_by_program and self.packing_seconds > max(PACKING_SECONDS, PACKING_SHARE * self.options.elapsed):
                 continue
             began, counts = now(), way(quotient, pattern)
             self.packing_seconds += now() - began if way is realise_by_program else 0.0
-            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES:
+            if self._reaches(counts, pattern):
                 return True
         return False
 
-    def _offer_moves(self, quotient: Quotient, pattern: Pattern, seconds: float) -> bool:
-        """Place a quotient whose replicas have to move."""
-        later = self.compiled.weight["downtime"] * (seconds - promised_downtime(quotient, pattern))
-        if not pattern.objective + later < self.incumbent.objective:
-            return False
-        counts, *_ = realise_moves(quotient, pattern, seconds)
+    def _reaches(self, counts: Ints | None, pattern: Pattern) -> bool:
         return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES
 
     def _prove_on_nodes(self, quotient: Quotient, pattern: Pattern) -> bool:

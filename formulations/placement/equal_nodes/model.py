@@ -165,11 +165,6 @@ class Quotient:
         return np.where(choices.anchor >= 0, classes + choices.anchor, np.minimum(choices.classes >> 1, classes - 1))
 
     @property
-    def response_weight(self) -> float:
-        """Objective per second of response time."""
-        return self.model.response
-
-    @property
     def max_response(self) -> float:
         """Limit in seconds, with its rounding slack."""
         return float(self.model.limits[0]) * (1 + LIMIT_SLACK)
@@ -208,14 +203,18 @@ def build_quotient(model: EliminationModel, number: Ints) -> Quotient:
     least = np.where(stable, need, np.inf).min(axis=1)
     traffic = build_traffic(model, members, least, capacity)
     if traffic is not None:
-        choices = _with_traffic(traffic, model, choices, least, capacity)
+        # Choices cost what they lose of availability, and use limits.
+        losses = row_losses(traffic, choices.operator, choices.classes, choices.replicas, least, capacity)
+        usage = np.hstack([choices.usage, limited_use(traffic, model, choices.cost, losses)])
+        cost = choices.cost + model.compiled.weight["availability"] / model.cost * losses
+        choices = replace(choices, cost=cost, usage=usage)
         shared_capacity = np.concatenate([shared_capacity, np.ones(len(traffic.limits))])
     return Quotient(
         model=model,
         members=members,
         capacity=capacity,
         demand=least,
-        delay=_delays(model, members),
+        delay=np.pad(delays_between_sets(model.delay, members), (0, MASKS - (1 << len(members)))),
         shared_capacity=shared_capacity,
         choices=choices,
         traffic=traffic,
@@ -229,16 +228,6 @@ def fitting_replicas(demand: Floats, free: Floats, most: Ints) -> Ints:
         fitting = np.floor((room + QUOTIENT_USE_SLACK) / demand[m])
         most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
     return most
-
-
-def _with_traffic(
-    traffic: Traffic, model: EliminationModel, choices: OperatorChoices, demand: Floats, capacity: Floats
-) -> OperatorChoices:
-    """Choices that cost what they lose of availability, and use limits."""
-    losses = row_losses(traffic, choices.operator, choices.classes, choices.replicas, demand, capacity)
-    used = limited_use(traffic, model, choices.cost, losses)
-    cost = choices.cost + model.compiled.weight["availability"] / model.cost * losses
-    return replace(choices, cost=cost, usage=np.hstack([choices.usage, used]))
 
 
 def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
@@ -274,13 +263,6 @@ def _limited_use(model: EliminationModel, first: Ints) -> tuple[Floats, Floats]:
     return np.concatenate(needs, axis=2), np.concatenate(rooms, axis=1)
 
 
-def _delays(model: EliminationModel, members: tuple[Ints, ...]) -> Floats:
-    delay = np.zeros((MASKS, MASKS))
-    sets = 1 << len(members)
-    delay[:sets, :sets] = delays_between_sets(model.delay, members)
-    return delay
-
-
 def _shared(most: Floats, capacity: Floats, sizes: Ints) -> tuple[list[tuple[int, int]], Floats]:
     """Pairs (set of classes, resource) that can run out, and how much of them there is."""
     pairs, amounts = [], []
@@ -298,17 +280,16 @@ def _list_choices(
     model: EliminationModel, members: tuple[Ints, ...], need: Floats, capacity: Floats, shared: list[tuple[int, int]]
 ) -> OperatorChoices:
     rows: list[tuple[int, int, int, int]] = []
-    speed = np.array([model.speedup[nodes[0]] for nodes in members])
+    first = np.array([nodes[0] for nodes in members])
     latency = []
     for i in range(model.operators):
-        allowed = [bool(model.candidate[i, nodes[0]]) for nodes in members]
         fits = (need[i][:, None] <= capacity).all(axis=2)
         for classes in range(1, 1 << len(members)):
             inside = [k for k in range(len(members)) if classes >> k & 1]
-            if not all(allowed[k] for k in inside):
+            if not model.candidate[i, first[inside]].all():
                 continue
-            slowest = float(speed[inside].min())
-            stable = np.flatnonzero(model.stable[i, [members[k][0] for k in inside]].all(axis=0))
+            slowest = float(model.speedup[first[inside]].min())
+            stable = np.flatnonzero(model.stable[i, first[inside]].all(axis=0))
             for replicas in stable[(stable >= len(inside)) & fits[stable][:, inside].all(axis=1)]:
                 rows.append((i, classes, 0, int(replicas)))
                 latency.append(model.latency[i, replicas] / slowest)

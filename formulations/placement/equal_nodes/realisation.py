@@ -145,11 +145,8 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     if not len(np.unique(quotient.choices.unit[pattern.rows], axis=0)) > 1:
         return None
     blocks, free = _parts(quotient, pattern)
-    boxes = []
-    for j in free:
-        most = quotient.room(pattern.rows[j], most_on_node(quotient, j)[quotient.owner])
-        boxes.append([(np.zeros(most.size), most.astype(float))])
-    return _placed(quotient, pattern, blocks, free, boxes)[0]
+    rooms = [quotient.room(pattern.rows[j], most_on_node(quotient, j)[quotient.owner]) for j in free]
+    return _placed(quotient, pattern, blocks, free, [[(np.zeros(room.size), room.astype(float))] for room in rooms])[0]
 
 
 def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:

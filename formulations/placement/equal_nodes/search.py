@@ -383,11 +383,8 @@ class CaseSearch:
             self._prepare(self.parameters.coarse_transitions, self.parameters.rounds)
             if not self.done:
                 self._labels_below(self.incumbent.objective, self.parameters.first_beam)
-        if not self.done:
-            self._leave_room()
-
-    def _leave_room(self) -> None:
-        """Look for placements that leave some room, while none has been realised."""
+        if self.done:
+            return
         for room in CAPACITY_SHARES:
             if self.incumbent.found or self.out_of_time():
                 return

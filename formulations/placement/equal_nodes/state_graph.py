@@ -102,9 +102,8 @@ def choice_levels(quotient: Quotient, levels: int) -> Ints:
     m = int(np.argmax(needs))
     # A block that joins rows for one node with rows for any has no more room than either of them counts with.
     room = np.maximum(quotient.block_room[quotient.block_place, m], MIN_QUOTIENT_ROOM)
-    return np.where(choices.single == 1, np.floor(quotient.block_load[:, m] * levels / room + WHOLE_NUMBER_SLACK), 0).astype(
-        np.int64
-    )
+    level = np.floor(quotient.block_load[:, m] * levels / room + WHOLE_NUMBER_SLACK)
+    return np.where(choices.single == 1, level, 0).astype(np.int64)
 
 
 def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, full: int) -> StateGraph | None:

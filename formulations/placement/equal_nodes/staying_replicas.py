@@ -116,21 +116,19 @@ def _looked_at(quotient: Quotient) -> Quotient:
     downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime * (1 + DOWNTIME_SLACK)
     stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
     for j in range(quotient.operators):
-        least_staying: Ints | None = None
-        own = np.flatnonzero((choices.operator == j) & possible)
+        staying: list[Ints] = []
         max_staying = _most(quotient, j)
-        for row in own:
+        for row in np.flatnonzero((choices.operator == j) & possible):
             kept, seconds = _row(quotient, int(row), max_staying)
             possible[row] = seconds <= quotient.longest_downtime * (1 + DOWNTIME_SLACK)
             if possible[row]:
                 downtime[row] = max(downtime[row], seconds)
-                least_staying = kept if least_staying is None else np.minimum(least_staying, kept)
-        if least_staying is not None:
-            stays[j] = least_staying
+                staying.append(kept)
+        if staying:
+            stays[j] = np.min(staying, axis=0)
     tightened = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
-    fits = (tightened.block_load <= tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
-        tightened.choices.single == 0
-    )
+    room = tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK
+    fits = (tightened.block_load <= room).all(axis=1) | (tightened.choices.single == 0)
     return tightened if fits.all() else replace(tightened, choices=tightened.choices.select(np.flatnonzero(fits)))
 
 

@@ -108,12 +108,11 @@ def build_traffic(model: EliminationModel, members: tuple[Ints, ...], demand: Fl
     if not (priced or flying or lost):
         return None
     limits = [name for name in (COST, USAGE, AVAILABILITY) if np.isfinite(compiled.limit[name])]
-    columns = np.zeros((1 + len(limits), 2))
-    columns[0] = 1.0, model.usage / model.cost
-    for row, name in enumerate(limits, 1):
-        columns[row] = {COST: (1.0, 0.0), USAGE: (0.0, 1.0), AVAILABILITY: (0.0, 0.0)}[name]
-        columns[row] /= _scale(model, name)
-    between = np.array([_between(table, members) for table in (model.price, model.delay)])
+    parts = {COST: np.array([1.0, 0.0]), USAGE: np.array([0.0, 1.0]), AVAILABILITY: np.zeros(2)}
+    columns = np.array([[1.0, model.usage / model.cost], *(parts[name] / _scale(model, name) for name in limits)])
+    first, last = ([nodes[end] for nodes in members] for end in (0, -1))
+    tables = np.array([table[np.ix_(first, last)] for table in (model.price, model.delay)])
+    between = np.where(np.equal.outer(first, last), 0.0, tables)
     together = _together(model, demand, capacity) if priced or flying else ()
     return Traffic(between * np.array([priced, flying])[:, None, None], together, loss, columns, tuple(limits))
 
@@ -139,15 +138,6 @@ def limited_use(traffic: Traffic, model: EliminationModel, money: Floats, losses
 def _scale(model: EliminationModel, name: str) -> float:
     """The limit with its slack, or 1 where it is 0."""
     return float(model.compiled.limit[name]) * (1 + LIMIT_SLACK) or 1e-300
-
-
-def _between(table: Floats, members: tuple[Ints, ...]) -> Floats:
-    between = np.zeros((len(members), len(members)))
-    for k, nodes in enumerate(members):
-        for other, targets in enumerate(members):
-            ends = (nodes[0], targets[-1])
-            between[k, other] = table[ends] if ends[0] != ends[1] else 0.0
-    return between
 
 
 def _together(model: EliminationModel, demand: Floats, capacity: Floats) -> tuple[Floats, ...]:

@@ -53,8 +53,12 @@ class BoundPrices:
         model = quotient.model
         excess, extra = self.total - model.response, self.money - model.cost
         limits = (excess * quotient.max_response if excess else 0.0) + (extra * quotient.max_cost if extra else 0.0)
-        waiting = (model.downtime - float(self.moves.sum())) * quotient.least_downtime if quotient.least_downtime else 0.0
-        return waiting - limits - float(self.shared @ quotient.shared_capacity)
+        return self.waiting(quotient) - limits - float(self.shared @ quotient.shared_capacity)
+
+    def waiting(self, quotient: Quotient) -> float:
+        """The part of the constant that is downtime."""
+        least = quotient.least_downtime
+        return (quotient.model.downtime - float(self.moves.sum())) * least if least else 0.0
 
 
 @dataclass(frozen=True)

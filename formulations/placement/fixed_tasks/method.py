@@ -230,16 +230,13 @@ class PeakInterval:
                     return
                 steps = min(4 * steps, MAX_EXCHANGE_STEPS)
 
-    def _peak(self, counts: Ints) -> float:
-        return float(self.tasks.loads(counts)[:, self.shared].max(initial=0.0))
-
     def _limits(self, value: float) -> Floats:
         limits = self.limits.copy()
         limits[self.shared] = np.minimum(limits[self.shared], value)
         return limits
 
     def _take(self, counts: Ints) -> None:
-        value = self._peak(counts)
+        value = float(self.tasks.loads(counts)[:, self.shared].max(initial=0.0))
         if self.counts is None or value < self.value:
             self.value, self.counts = value, counts
 

@@ -108,11 +108,13 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
     model, service, points, x, y = _models(arrays, width)
     replica_use, tuple_use, shared = arrays.shared_use()
     names, streams = shared_resources(problem.application), problem.application.streams
+    candidates = [compiled.candidates(i) for i in range(len(compiled.operators))]
     stream_use = np.array([[stream.usage.get(name, 0.0) for name in names] for stream in streams], float)
     return RangeArrays(
         **same_fields(compiled, _SAME_FIELDS),
         **_tasks(arrays),
-        **_candidates(compiled),
+        candidate_list=np.concatenate(candidates),
+        candidate_start=np.cumsum([0, *(nodes.size for nodes in candidates)]),
         **_streams(compiled),
         **_moves(arrays),
         factor=np.array([scenario.factor for scenario in problem.load_scenarios]),
@@ -149,15 +151,6 @@ def _tasks(arrays: KeyedArrays) -> dict[str, Any]:
         "work": np.concatenate([tasks.work_before for tasks in arrays.tasks]),
         "held_bytes": np.concatenate([tasks.held_before for tasks in arrays.tasks]),
         "missing_bytes": np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
-    }
-
-
-def _candidates(compiled: Compiled) -> dict[str, Any]:
-    """The nodes that replicas of each operator may run on."""
-    lists = [compiled.candidates(i) for i in range(len(compiled.operators))]
-    return {
-        "candidate_list": np.concatenate(lists),
-        "candidate_start": np.cumsum([0, *(nodes.size for nodes in lists)]),
     }
 
 

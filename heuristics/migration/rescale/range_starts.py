@@ -12,6 +12,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,14 +248,15 @@ def meet_rules(arrays: KeyedArrays, replicas: Replicas) -> Replicas:
     rules, compiled = arrays.compiled.rules, arrays.compiled
     if not len(rules):
         return replicas
-    counts, tries = _counts(arrays, replicas), 0
+    nodes, tries = len(compiled.nodes), 0
+    counts = np.array([np.bincount([u for u, _, _ in ranges], minlength=nodes) for ranges in replicas], np.int64)
     while rules.breach(counts) > 0:
         excess = _excess(arrays, counts)
         for i, ranges in _changes(arrays, replicas):
             tries += 1
             spend(TRY_UNITS)
             changed = counts.copy()
-            changed[i] = np.bincount([u for u, _, _ in ranges], minlength=len(compiled.nodes))
+            changed[i] = np.bincount([u for u, _, _ in ranges], minlength=nodes)
             nearer = _excess(arrays, changed) < excess - EQUAL_VIOLATIONS
             if nearer and _overloaded(arrays, i, ranges) <= _overloaded(arrays, i, replicas[i]):
                 replicas, counts = [*replicas[:i], ranges, *replicas[i + 1 :]], changed
@@ -264,11 +266,6 @@ def meet_rules(arrays: KeyedArrays, replicas: Replicas) -> Replicas:
         else:
             return replicas
     return replicas
-
-
-def _counts(arrays: KeyedArrays, replicas: Replicas) -> Ints:
-    nodes = len(arrays.compiled.nodes)
-    return np.array([np.bincount([u for u, _, _ in ranges], minlength=nodes) for ranges in replicas], np.int64)
 
 
 def _excess(arrays: KeyedArrays, counts: Ints) -> float:
@@ -475,13 +472,10 @@ def _place_ranges(arrays: KeyedArrays, pieces: list[RangePiece]) -> Replicas:
             target = _best_node(arrays, piece, room, allowed, near[piece.operator], (free - demand).min(axis=1, initial=np.inf))
         free[target] -= demand
         node[piece] = [*node.get(piece, []), target]
-    return [_replicas_of_operator(node, index) for index in range(len(arrays.tasks))]
-
-
-def _replicas_of_operator(node: dict[RangePiece, list[int]], index: int) -> list[tuple[int, int, int]]:
-    """List the replicas of one operator in the order of their tasks, then of their nodes."""
-    replicas = [(u, piece.first, piece.end) for piece, nodes in node.items() if piece.operator == index for u in nodes]
-    return sorted(replicas, key=lambda replica: (replica[1], replica[2], replica[0]))
+    replicas: Replicas = [[] for _ in arrays.tasks]
+    for piece, nodes in node.items():
+        replicas[piece.operator] += [(u, piece.first, piece.end) for u in nodes]
+    return [sorted(ranges, key=itemgetter(1, 2, 0)) for ranges in replicas]
 
 
 def _delays_to_neighbours(arrays: KeyedArrays, pieces: list[RangePiece]) -> Floats:
