@@ -1,6 +1,8 @@
 """Resources in equal units: what fits, what is refused, and optima of all exact methods against enumeration."""
 
 import json
+import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -27,23 +29,17 @@ def test_what_sums_to_less_than_eight_devices_needs_eight():
     assert plan(8).evaluate(EVERYTHING).feasible
     assert plan(7).evaluate(EVERYTHING).broken == ("gpu of node n0: 8 units needed against 7",)
     assert edrp.solve(plan(8)).status == "optimal"
-    found = edrp.solve(plan(7))
-    assert found.status == "infeasible"
+    assert (found := edrp.solve(plan(7))).status == "infeasible"
     assert "the nodes offer 7 units in all, o0, o1 and o2 need at least 8" in found.clashes[-1]
 
 
-def least_bins(sizes):
-    """Fewest bins of 1 by trying each bin for each item; sums in fractions of a thousand."""
-
-    def place(left, bins):
-        if not left:
-            return len(bins)
-        options = [
-            place(left[1:], [*bins[:k], bins[k] + left[0], *bins[k + 1 :]]) for k in range(len(bins)) if bins[k] + left[0] <= 1000
-        ]
-        return min([*options, place(left[1:], [*bins, left[0]])])
-
-    return place(sizes, [])
+def least_bins(sizes, *bins):
+    """Fewest bins of 1000 by trying each bin for each item."""
+    if not sizes:
+        return len(bins)
+    size, *rest = sizes
+    roomy = [k for k, held in enumerate(bins) if held + size <= 1000]
+    return min([least_bins(rest, *bins, size), *(least_bins(rest, *bins[:k], bins[k] + size, *bins[k + 1 :]) for k in roomy)])
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -77,45 +73,38 @@ def test_the_checker_packs_by_itself(seed):
     made = drawn(seed)
     stated, feasible = checker.parse(made.model_dump_json()), {str(one.deployment) for one in feasible_deployments(made)}
     for operators in deployments(made):
-        try:
-            checker.evaluate_deployment(stated, json.loads(json.dumps({k: list(v) for k, v in operators.items()})))
-            fits = True
-        except checker.Refused:
-            fits = False
-        assert fits == (str(operators) in feasible)
-    found = edrp.solve(made, "highs", certify=True)
-    assert found.proof == "checked certificate"
+        refused = nullcontext() if str(operators) in feasible else pytest.raises(checker.Refused)
+        with refused:
+            checker.evaluate_deployment(stated, {name: list(nodes) for name, nodes in operators.items()})
+    assert edrp.solve(made, "highs", certify=True).proof == "checked certificate"
 
 
 @pytest.mark.parametrize("units", [0, -1, 2.5, "8", True, None, 10**7])
 def test_units_are_whole_numbers(units):
-    with pytest.raises(
-        InvalidInstanceError, match=r"network.nodes\[0\].resources.gpu: must be a number, or equal units"
-    ) as error:
+    words = r"network.nodes\[0\].resources.gpu: must be a number, or equal units.*" + re.escape(json.dumps({"units": units}))
+    with pytest.raises(InvalidInstanceError, match=words):
         problem([{"units": units}], [(1, 1, 1)])
-    assert json.dumps({"units": units}) in str(error.value)
 
 
 def test_demands_are_fractions_or_whole():
-    with pytest.raises(
-        InvalidInstanceError, match=r"application.operators\[1\].resources.gpu: is neither a fraction nor whole.*1.5"
-    ):
+    words = r"application.operators\[1\].resources.gpu: is neither a fraction nor whole.*1.5"
+    with pytest.raises(InvalidInstanceError, match=words):
         problem([{"units": 2}], [(1, 1, 1), (1.5, 1, 1)])
     assert problem([4.0], [(1.5, 1, 1)]).parts.keys() == {"costs and traffic"}
 
 
 def test_documents_keep_their_units():
     made = plan(8)
-    again = edrp.loads(made.model_dump_json())
-    assert again == made
-    assert again.parts["devices"] == "units of gpu"
+    assert edrp.loads(made.model_dump_json()) == made
+    assert made.parts["devices"] == "units of gpu"
     renamed = edrp.EdrpProblem(**made.model_dump())
     assert json.loads(renamed.model_dump_json())["network"]["nodes"][0]["resources"] == {"gpu": {"units": 8}}
 
 
-@pytest.mark.parametrize(
-    "method", ["eliminate", "equal-nodes", "annealing", "iterated-local-search", "greedy", "first-fit", "caps"]
-)
+KNOW_NO_DEVICES = ("eliminate", "equal-nodes", "annealing", "iterated-local-search", "greedy", "first-fit", "caps")
+
+
+@pytest.mark.parametrize("method", KNOW_NO_DEVICES)
 def test_methods_that_know_no_devices_refuse_them(method):
     with pytest.raises(UnsupportedProblemError, match=r"units of gpu into account; use highs"):
         edrp.solve(plan(8), method)
@@ -130,9 +119,8 @@ def test_too_many_patterns_are_refused_with_their_number():
 def test_other_kinds_pack_devices_too():
     operators = [{"name": name, "resources": {"gpu": 0.4}, "instances": 3} for name in ("a", "b")]
     nodes = [{"name": name, "resources": {"gpu": {"units": 2}}} for name in ("x", "y")]
-    aware = edrp.LatencyAwareProblem(
-        application={"operators": operators}, network={"nodes": nodes, "between_zones": {"delay": 0.01}}
-    )
+    network = {"nodes": nodes, "between_zones": {"delay": 0.01}}
+    aware = edrp.LatencyAwareProblem(application={"operators": operators}, network=network)
     best, _ = brute_force(aware)
     assert edrp.solve(aware).objective == pytest.approx(best)
     tight = aware.replace(network=aware.network.replace(nodes=aware.network.nodes[:1]))
@@ -144,12 +132,12 @@ def test_other_kinds_pack_devices_too():
 @pytest.mark.parametrize("seed", range(4))
 def test_ranges_of_tasks_are_placed_on_devices(seed):
     made, random = random_rescale(seed, keyed=(1, 2), tasks=(2, 3), nodes=(2, 2)), np.random.default_rng(seed)
-    nodes = [node.replace(resources={"gpu": {"units": 1}}) for node in made.network.nodes]
-    needs = [{"gpu": float(random.choice([0.25, 0.4, 0.6, 1.0]))} for _ in made.application.operators]
-    operators = [o.replace(resources=need) for o, need in zip(made.application.operators, needs, strict=True)]
-    made = made.replace(
-        application=made.application.replace(operators=operators), network=made.network.replace(nodes=nodes), current=None
-    )
+    document = {**made.model_dump(mode="json"), "current": None}
+    for node in document["network"]["nodes"]:
+        node["resources"] = {"gpu": {"units": 1}}
+    for operator in document["application"]["operators"]:
+        operator["resources"] = {"gpu": float(random.choice([0.25, 0.4, 0.6, 1.0]))}
+    made = edrp.RescaleProblem(**document)
     best, _ = brute_force(made)
     found = edrp.solve(made)
     assert found.objective == pytest.approx(best) if best is not None else found.status == "infeasible"
