@@ -60,8 +60,7 @@ def random_growing_load(seed: int) -> EdrpProblem:
 def most_carried(problem: EdrpProblem, scale: tuple[str, ...] = ()) -> Carried:
     """What the best of all deployments carries."""
     load = GrowingLoad(problem, scale)
-    carried = [load.carried(deployment) for deployment in deployments(problem)]
-    return max(carried, key=lambda one: -1.0 if one.multiple is None else one.multiple)
+    return max(map(load.carried, deployments(problem)), key=lambda one: -1.0 if one.multiple is None else one.multiple)
 
 
 def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str, Any]:
@@ -73,13 +72,13 @@ def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str,
         "cost": round(float(random.uniform(0.5, 2)), 2),
     }
     rate = float(random.integers(40, 130))
-    latency = random.choice(["mm1", "mm1", "capacity-curve", "table", "none"])
-    if latency == "mm1":
-        operator["latency"] = {"model": "mm1", "service_rate": rate}
-    elif latency == "capacity-curve":
-        operator["latency"] = {"model": "capacity-curve", "replicas": [1, 3], "capacities": [rate, rate * 2.1]}
-    elif latency == "table":
-        operator["latency"] = {"model": "table", "rates": [0, rate], "latencies": [0.001, 0.02]}
+    models: dict[str, dict[str, Any]] = {
+        "mm1": {"service_rate": rate},
+        "capacity-curve": {"replicas": [1, 3], "capacities": [rate, rate * 2.1]},
+        "table": {"rates": [0, rate], "latencies": [0.001, 0.02]},
+    }
+    if (model := str(random.choice(["mm1", "mm1", "capacity-curve", "table", "none"]))) in models:
+        operator["latency"] = {"model": model, **models[model]}
     if contended and random.random() < 0.8:
         idle = float(random.choice([0.0, 0.0, 0.1]))
         operator["usage"] = {"cpu": {"per_tuple": float(random.uniform(0.004, 0.03)), "per_replica": idle}}
@@ -87,10 +86,7 @@ def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str,
 
 
 def _rules(random: np.random.Generator, operators: int) -> list[dict[str, Any]]:
-    rules: list[dict[str, Any]] = []
-    if random.random() < 0.4:
-        rules.append({"rule": "apart", "name": "apart", "operators": [f"o{operators - 1}"]})
-    if random.random() < 0.3:
-        terms = [{"operator": "o1"}, {"operator": "o0", "nodes": ["n0"]}]
-        rules.append({"rule": "linear", "name": "licences", "upper": 2.0, "terms": terms})
-    return rules
+    terms = [{"operator": "o1"}, {"operator": "o0", "nodes": ["n0"]}]
+    apart = {"rule": "apart", "name": "apart", "operators": [f"o{operators - 1}"]}
+    licences = {"rule": "linear", "name": "licences", "upper": 2.0, "terms": terms}
+    return [rule for rule, share in ((apart, 0.4), (licences, 0.3)) if random.random() < share]
