@@ -10,11 +10,7 @@ from edrp.placement.throughput import Carried, GrowingLoad
 
 
 def random_growing_load(seed: int) -> EdrpProblem:
-    """Draw two or three operators on two or three nodes, with some of contention, curves, tables, limits, rules and speed-ups.
-
-    >>> random_growing_load(1) == random_growing_load(1)
-    True
-    """
+    """Draw two or three operators on two or three nodes, with some of contention, curves, tables, limits, rules and speed-ups."""
     random = np.random.default_rng([seed, 54])
     contended, uneven = random.random() < 0.5, random.random() < 0.3
     operators = [_operator(random, i, contended) for i in range(int(random.integers(2, 4)))]

@@ -1,6 +1,6 @@
 """Pipelines on hosts with GPUs from the tests of Cosmos-Xenna's autoscaler.
 
-Origin: github.com/nvidia-cosmos/cosmos-xenna at 7f0fcee09f347822aaeb824dc8786b2d2791d1e2, Apache 2.0; `xenna.json` holds the numbers:
+Origin: github.com/nvidia-cosmos/cosmos-xenna at 7f0fcee09f347822aaeb824dc8786b2d2791d1e2, Apache 2.0, the numbers alone:
 `cosmos_xenna/pipelines/v1/smoke_test_autoscaling_algorithm.py` for the two small ones, whose video stages give their rates, and
 `src/benchmark_large_autoscaling_problem.rs`, where every worker serves one task per second. All stages return one task for each.
 """
@@ -29,11 +29,7 @@ PIPELINES = {name: Pipeline(*row) for name, row in json.loads(Path(__file__).wit
 
 
 def pipeline_problem(pipeline: Pipeline) -> EdrpProblem:
-    """Return a pipeline at one task per second as a problem of kind `edrp`.
-
-    >>> pipeline_problem(PIPELINES["why_not_scaling_down"]).application.operators[6].resources
-    {'cpu': 1.0, 'gpu': 4.0}
-    """
+    """Return a pipeline at one task per second as a problem of kind `edrp`."""
     hosts, host_cpus, host_gpus = pipeline.hosts
     operators, last = list[dict[str, Any]](), len(pipeline.rates) - 1
     for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):

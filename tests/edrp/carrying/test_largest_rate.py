@@ -185,10 +185,12 @@ def test_a_limit_on_response_time_is_proven_where_programs_are_too_large():
     assert edrp.largest_rate(problem, work_limit=5).status == "optimal"
 
 
-FALLING = [
-    {"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]},
-    {"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]},
-]
+TABLE = {"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]}
+POLYNOMIAL = {"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]}
+
+
+def alone(operator: dict[str, Any]) -> edrp.LargestRate:
+    return edrp.largest_rate(chain(application={"operators": [operator]}, limits={"cost": 1, "response_time": 1}))
 
 
 @pytest.mark.parametrize(
@@ -200,23 +202,14 @@ FALLING = [
         (lambda: edrp.largest_rate({}), "problem: is a dict"),
         (lambda: edrp.find_bottlenecks(chain()), "is not what edrp.largest_rate returns"),
         (lambda: edrp.largest_rate(chain(), work_limit="3"), "work_limit: must be a number"),
+        (lambda: alone({**A, "external_rate": 0}), "application: has no source.*; give an operator an `external_rate`"),
+        (lambda: alone({**A, "latency": TABLE}), "the latency of operator 'a' falls with the rate"),
+        (lambda: alone({**A, "latency": POLYNOMIAL}), "the latency of operator 'a' falls with the rate"),
     ],
 )
 def test_what_is_refused(call, words):
     with pytest.raises(edrp.errors.EdrpError, match=words):
         call()
-
-
-@pytest.mark.parametrize(
-    ("operator", "words"),
-    [
-        ({"name": "a"}, "application: has no source, so that no rate can grow; give an operator an `external_rate`"),
-        *(({**A, "latency": model}, "the latency of operator 'a' falls with the rate") for model in FALLING),
-    ],
-)
-def test_operators_that_are_refused(operator, words):
-    with pytest.raises(edrp.errors.EdrpError, match=words):
-        edrp.largest_rate(chain(application={"operators": [operator]}, limits={"cost": 1, "response_time": 1}))
 
 
 class BelowRate:

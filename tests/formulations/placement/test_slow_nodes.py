@@ -10,10 +10,12 @@ from edrp.certificates import checker
 from edrp.check_problems.placement.enumeration import brute_force, deployments
 from edrp.check_problems.placement.over_time import brute_force_policy, brute_force_sequence
 from edrp.datasets.families.migration.rescale import random_rescale
+from edrp.datasets.families.placement.random_clusters import random_cluster
+from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.policy import EdrpPolicyProblem
 from edrp.placement.sequence import EdrpSequence
-from tests.problems.slow_nodes import SPEEDUPS, slow_nodes_problem
 
+SPEEDUPS = (0.5, 0.8, 1.0, 1.5, 2.0)
 EXACT = ("highs", "eliminate", "equal-nodes")
 CONSTRUCTIVE = ("greedy", "first-fit", "largest-node", "random", "even", "resource-aware", "ds2")
 SEARCHES = (*CONSTRUCTIVE, "hill-climbing", "annealing", "ant-system")
@@ -68,6 +70,34 @@ def test_a_clash_names_the_load_that_a_slow_node_does_not_serve():
     load = "work: its load of 11 tuples/s needs at least 1 replica, and more where some run on b, which is slower"
     assert load in clashes
     assert any(clash.startswith("resources of the nodes: a 0 and b 1") for clash in clashes)
+
+
+def latency_model(random, load, most):
+    """A model under which some number of replicas on nodes of some speed serves hardly more, or less, than the load."""
+    replicas = int(random.integers(1, most + 1))
+    served = load / replicas / float(min(1.0, random.choice(SPEEDUPS[:3]))) * float(random.choice([0.97, 1.03, 1.2]))
+    queue = {"model": "mm1", "service_rate": served}
+    curve = {"model": "capacity-curve", "replicas": [1, 4], "capacities": [1.3 * served, max(1.3, 0.9 * replicas) * served]}
+    table = {"model": "table", "rates": [0.3 * served, served], "latencies": [0.02, 0.1]}
+    polynomial = {"model": "polynomial", "coefficients": [0.01, 0.001]}
+    return random.choice([queue, queue, curve, table, polynomial, None])
+
+
+def slow_nodes_problem(seed, *, equal=False):
+    """A random problem of up to four nodes, whose speeds and latencies are drawn anew; `equal`: each speed is a zone's."""
+    random = np.random.default_rng(seed)
+    if equal:
+        drawn = random_cluster(seed, max_combinations=1e3, running=seed % 2 == 1)
+    else:
+        drawn = random_problem(seed, operators=(1, 3), nodes=(2, 4), combinations_limit=1e3)
+    document, speeds = drawn.model_dump(mode="json"), {}
+    for node in document["network"]["nodes"]:
+        node["speedup"] = speeds.setdefault(node["zone"] if equal else node["name"], float(random.choice(SPEEDUPS)))
+    for operator in document["application"]["operators"]:
+        load = drawn.application.load(operator["name"])
+        operator["latency"] = latency_model(random, load, operator["max_replicas"]) if load else None
+    weights = {"response_time": 0.4, "cost": 0.3, "downtime": 0.3} if drawn.current else {"response_time": 0.6, "cost": 0.4}
+    return edrp.EdrpProblem(**{**document, "weights": weights, "limits": {"response_time": 1.0, "cost": 40.0, "downtime": 5.0}})
 
 
 def judge(problem, method, best, **options):
