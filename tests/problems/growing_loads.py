@@ -38,16 +38,17 @@ def random_growing_load(seed: int) -> EdrpProblem:
     ]
     links = {"delay": 0.01, "cost": float(random.choice([0.0, 0.01]))}
     limits: dict[str, Any] = {"response_time": float(random.choice([1e6, 0.3, 0.1, 0.06]))}
-    if random.random() < 0.25:
-        limits["cost"] = float(random.uniform(5, 15))
-    if random.random() < 0.15:
-        limits["network_usage"] = float(random.uniform(0.5, 2))
-    if contended and random.random() < 0.2:
-        limits["peak_load"] = float(random.uniform(0.5, 1.5))
+    drawn = {"cost": (0.25, 5, 15), "network_usage": (0.15, 0.5, 2)} | ({"peak_load": (0.2, 0.5, 1.5)} if contended else {})
+    for metric, (share, low, high) in drawn.items():
+        if random.random() < share:
+            limits[metric] = float(random.uniform(low, high))
+    terms = [{"operator": "o1"}, {"operator": "o0", "nodes": ["n0"]}]
+    apart = {"rule": "apart", "name": "apart", "operators": [f"o{len(operators) - 1}"]}
+    licences = {"rule": "linear", "name": "licences", "upper": 2.0, "terms": terms}
     return EdrpProblem(
         application={"operators": operators, "streams": streams},
         network={"nodes": nodes, "within_zone": {"delay": 0.002}, "between_zones": links},
-        rules=_rules(random, len(operators)),
+        rules=[rule for rule, share in ((apart, 0.4), (licences, 0.3)) if random.random() < share],
         weights={"response_time": 1.0},
         limits=limits,
     )
@@ -79,10 +80,3 @@ def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str,
         idle = float(random.choice([0.0, 0.0, 0.1]))
         operator["usage"] = {"cpu": {"per_tuple": float(random.uniform(0.004, 0.03)), "per_replica": idle}}
     return operator
-
-
-def _rules(random: np.random.Generator, operators: int) -> list[dict[str, Any]]:
-    terms = [{"operator": "o1"}, {"operator": "o0", "nodes": ["n0"]}]
-    apart = {"rule": "apart", "name": "apart", "operators": [f"o{operators - 1}"]}
-    licences = {"rule": "linear", "name": "licences", "upper": 2.0, "terms": terms}
-    return [rule for rule, share in ((apart, 0.4), (licences, 0.3)) if random.random() < share]

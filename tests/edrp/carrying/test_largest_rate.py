@@ -190,6 +190,7 @@ POLYNOMIAL = {"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]}
 
 
 def alone(operator: dict[str, Any]) -> edrp.LargestRate:
+    """What one operator carries within a limit on response time."""
     return edrp.largest_rate(chain(application={"operators": [operator]}, limits={"cost": 1, "response_time": 1}))
 
 
@@ -202,7 +203,10 @@ def alone(operator: dict[str, Any]) -> edrp.LargestRate:
         (lambda: edrp.largest_rate({}), "problem: is a dict"),
         (lambda: edrp.find_bottlenecks(chain()), "is not what edrp.largest_rate returns"),
         (lambda: edrp.largest_rate(chain(), work_limit="3"), "work_limit: must be a number"),
-        (lambda: alone({**A, "external_rate": 0}), "application: has no source.*; give an operator an `external_rate`"),
+        (
+            lambda: alone({"name": "a"}),
+            "application: has no source, so that no rate can grow; give an operator an `external_rate`",
+        ),
         (lambda: alone({**A, "latency": TABLE}), "the latency of operator 'a' falls with the rate"),
         (lambda: alone({**A, "latency": POLYNOMIAL}), "the latency of operator 'a' falls with the rate"),
     ],
