@@ -86,8 +86,7 @@ def test_without_work_nothing_is_claimed():
 
 def test_what_makes_an_infeasible_problem_feasible_is_found():
     rule = {"rule": "apart", "name": "apart", "operators": ["work", "sink"]}
-    crowded = two_sites(network={"nodes": [{"name": "far", "resources": 2}]}, rules=[rule])
-    largest = edrp.largest_rate(crowded)
+    largest = edrp.largest_rate(two_sites(network={"nodes": [{"name": "far", "resources": 2}]}, rules=[rule]))
     bottlenecks = edrp.find_bottlenecks(largest)
     assert largest.status == "infeasible"
     assert {gain.change.words for gain in bottlenecks.helpful} == {"dropping rule 'apart'"}

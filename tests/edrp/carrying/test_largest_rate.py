@@ -136,12 +136,9 @@ def test_streams_with_a_rate_are_sources():
         assert edrp.largest_rate(problem, scale=[name]).rates == {"a": 10, "b": 5, "a → b": pytest.approx(55)}
 
 
-@pytest.mark.parametrize("seed", [0, 4, 7, 12])
+@pytest.mark.parametrize("seed", [0, 3, 5, 13, 16, 33])
 def test_random_problems_with_a_fixed_source(seed):
-    problem = random_growing_load(seed)
-    fixed = problem.model_dump(mode="json")
-    fixed["application"]["operators"][-1]["external_rate"] = 5.0
-    agrees(edrp.EdrpProblem(**fixed), ("o0",))
+    agrees(random_growing_load(seed), ("o0",))
 
 
 def test_a_shared_resource_is_used_up_and_a_queue_is_not():
