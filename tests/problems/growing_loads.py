@@ -10,11 +10,7 @@ from edrp.placement.throughput import Carried, GrowingLoad
 
 
 def random_growing_load(seed: int) -> EdrpProblem:
-    """Draw two or three operators on two or three nodes, with some of contention, curves, tables, limits, rules and speed-ups.
-
-    >>> random_growing_load(1) == random_growing_load(1)
-    True
-    """
+    """Draw two or three operators on two or three nodes, with some of contention, curves, tables, limits, rules and speed-ups."""
     random = np.random.default_rng([seed, 54])
     contended, uneven = random.random() < 0.5, random.random() < 0.3
     operators = [_operator(random, i, contended) for i in range(int(random.integers(2, 4)))]
@@ -42,16 +38,17 @@ def random_growing_load(seed: int) -> EdrpProblem:
     ]
     links = {"delay": 0.01, "cost": float(random.choice([0.0, 0.01]))}
     limits: dict[str, Any] = {"response_time": float(random.choice([1e6, 0.3, 0.1, 0.06]))}
-    if random.random() < 0.25:
-        limits["cost"] = float(random.uniform(5, 15))
-    if random.random() < 0.15:
-        limits["network_usage"] = float(random.uniform(0.5, 2))
-    if contended and random.random() < 0.2:
-        limits["peak_load"] = float(random.uniform(0.5, 1.5))
+    drawn = {"cost": (0.25, 5, 15), "network_usage": (0.15, 0.5, 2)} | ({"peak_load": (0.2, 0.5, 1.5)} if contended else {})
+    for metric, (share, low, high) in drawn.items():
+        if random.random() < share:
+            limits[metric] = float(random.uniform(low, high))
+    terms = [{"operator": "o1"}, {"operator": "o0", "nodes": ["n0"]}]
+    apart = {"rule": "apart", "name": "apart", "operators": [f"o{len(operators) - 1}"]}
+    licences = {"rule": "linear", "name": "licences", "upper": 2.0, "terms": terms}
     return EdrpProblem(
         application={"operators": operators, "streams": streams},
         network={"nodes": nodes, "within_zone": {"delay": 0.002}, "between_zones": links},
-        rules=_rules(random, len(operators)),
+        rules=[rule for rule, share in ((apart, 0.4), (licences, 0.3)) if random.random() < share],
         weights={"response_time": 1.0},
         limits=limits,
     )
@@ -60,8 +57,7 @@ def random_growing_load(seed: int) -> EdrpProblem:
 def most_carried(problem: EdrpProblem, scale: tuple[str, ...] = ()) -> Carried:
     """What the best of all deployments carries."""
     load = GrowingLoad(problem, scale)
-    carried = [load.carried(deployment) for deployment in deployments(problem)]
-    return max(carried, key=lambda one: -1.0 if one.multiple is None else one.multiple)
+    return max(map(load.carried, deployments(problem)), key=lambda one: -1.0 if one.multiple is None else one.multiple)
 
 
 def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str, Any]:
@@ -73,24 +69,14 @@ def _operator(random: np.random.Generator, i: int, contended: bool) -> dict[str,
         "cost": round(float(random.uniform(0.5, 2)), 2),
     }
     rate = float(random.integers(40, 130))
-    latency = random.choice(["mm1", "mm1", "capacity-curve", "table", "none"])
-    if latency == "mm1":
-        operator["latency"] = {"model": "mm1", "service_rate": rate}
-    elif latency == "capacity-curve":
-        operator["latency"] = {"model": "capacity-curve", "replicas": [1, 3], "capacities": [rate, rate * 2.1]}
-    elif latency == "table":
-        operator["latency"] = {"model": "table", "rates": [0, rate], "latencies": [0.001, 0.02]}
+    models: dict[str, dict[str, Any]] = {
+        "mm1": {"service_rate": rate},
+        "capacity-curve": {"replicas": [1, 3], "capacities": [rate, rate * 2.1]},
+        "table": {"rates": [0, rate], "latencies": [0.001, 0.02]},
+    }
+    if (model := str(random.choice(["mm1", "mm1", "capacity-curve", "table", "none"]))) in models:
+        operator["latency"] = {"model": model, **models[model]}
     if contended and random.random() < 0.8:
         idle = float(random.choice([0.0, 0.0, 0.1]))
         operator["usage"] = {"cpu": {"per_tuple": float(random.uniform(0.004, 0.03)), "per_replica": idle}}
     return operator
-
-
-def _rules(random: np.random.Generator, operators: int) -> list[dict[str, Any]]:
-    rules: list[dict[str, Any]] = []
-    if random.random() < 0.4:
-        rules.append({"rule": "apart", "name": "apart", "operators": [f"o{operators - 1}"]})
-    if random.random() < 0.3:
-        terms = [{"operator": "o1"}, {"operator": "o0", "nodes": ["n0"]}]
-        rules.append({"rule": "linear", "name": "licences", "upper": 2.0, "terms": terms})
-    return rules

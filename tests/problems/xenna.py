@@ -7,7 +7,9 @@ Origin: github.com/nvidia-cosmos/cosmos-xenna at 7f0fcee09f347822aaeb824dc8786b2
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from edrp.placement.edrp import EdrpProblem
@@ -23,36 +25,13 @@ class Pipeline(NamedTuple):
     ends: tuple[int, int] = (4, 8)  # workers per host of the first and the last stage, where fixed
 
 
-PIPELINES = {
-    "why_not_scaling_down": Pipeline(
-        hosts=(10, 182, 8),
-        cpus=(0.25, 1, 3, 1, 5, 16, 1, 1, 0.25),
-        gpus=(0, 0, 0, 0.25, 0, 0, 4, 1, 0),
-        rates=(0.67, 4000, 0.77, 3.55, 0.28, 0.034, 0.033, 0.98, 0.016),
-    ),
-    "fragmentation_with_large_models": Pipeline(
-        hosts=(3, 182, 8),
-        cpus=(0.25, 1, 1, 1, 5, 3, 1, 1, 0.25),
-        gpus=(0, 0, 0.1, 0.25, 0, 0, 8, 1, 0),
-        rates=(0.45, 4000, 0.42, 1.8, 0.28, 0.082, 0.033, 0.98, 0.016),
-    ),
-    "benchmark_large": Pipeline(
-        hosts=(1000, 240, 8),
-        cpus=(1, 1, 4, 1, 6, 4, 1, 1, 4, 1, 0.25),
-        gpus=(0, 0, 0, 0.25, 0, 0, 0, 0.25, 0, 1, 0),
-        rates=(1,) * 11,
-    ),
-}
+PIPELINES = {name: Pipeline(*row) for name, row in json.loads(Path(__file__).with_suffix(".json").read_text()).items()}
 
 
 def pipeline_problem(pipeline: Pipeline) -> EdrpProblem:
-    """Return a pipeline at one task per second as a problem of kind `edrp`.
-
-    >>> pipeline_problem(PIPELINES["why_not_scaling_down"]).application.operators[6].resources
-    {'cpu': 1.0, 'gpu': 4.0}
-    """
-    (hosts, host_cpus, host_gpus), operators = pipeline.hosts, list[dict[str, Any]]()
-    last = len(pipeline.rates) - 1
+    """Return a pipeline at one task per second as a problem of kind `edrp`."""
+    hosts, host_cpus, host_gpus = pipeline.hosts
+    operators, last = list[dict[str, Any]](), len(pipeline.rates) - 1
     for k, (cpus, gpus, rate) in enumerate(zip(pipeline.cpus, pipeline.gpus, pipeline.rates, strict=True)):
         fixed = {0: pipeline.ends[0], last: pipeline.ends[1]}.get(k, 0) * hosts
         operator = {"name": f"stage{k}", "resources": {"cpu": cpus, "gpu": gpus}, "cost": 1.0, "external_rate": float(k == 0)}

@@ -2,6 +2,8 @@
 
 import json
 import math
+from functools import reduce
+from operator import getitem
 
 import pytest
 from growing_loads import most_carried, random_growing_load
@@ -16,18 +18,16 @@ MORE_SEEDS = (9, 14, 17, 18, 23, 25, 27, 28, 29, 31, 33, 35, 37, 43, 46, 48, 49,
 
 def changed(problem: edrp.EdrpProblem, place: tuple[str | int, ...]) -> edrp.EdrpProblem:
     """The problem with the field at a place changed by one unit, as a user would edit the file."""
-    document = json.loads(problem.model_dump_json())
+    document = problem.model_dump(mode="json")
     *steps, last = place
-    part = document
-    for step in steps:
-        part = part[step]
+    part = reduce(getitem, steps, document)
     if place[0] == "rules":
         del part[last]
     elif place[0] == "limits":
         part[last] *= 1.1
     else:
         part[last] += 1
-    return edrp.EdrpProblem.model_validate(document)
+    return edrp.EdrpProblem(**document)
 
 
 @pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in MORE_SEEDS)])
@@ -48,21 +48,15 @@ TASK = {"name": "work", "external_rate": 100.0, "max_replicas": 3, "latency": {"
 def two_sites(**changes: object) -> edrp.EdrpProblem:
     """A pipeline on a small node and a far one, with links that are listed."""
     sink = {"name": "sink", "latency": {"model": "mm1", "service_rate": 300.0}, "candidates": ["far"]}
-    document = {
-        "application": {"operators": [TASK, sink], "streams": [{"source": "work", "target": "sink"}]},
-        "network": {
-            "nodes": [{"name": "near", "resources": 1}, {"name": "far", "resources": 2}],
-            "links": [{"source": "near", "target": "far", "delay": 0.01}],
-        },
-        "weights": {"cost": 1.0},
-        "limits": {"cost": 1.0},
-    }
-    return edrp.EdrpProblem.model_validate({**document, **changes})
+    application = {"operators": [TASK, sink], "streams": [{"source": "work", "target": "sink"}]}
+    nodes, link = [{"name": "near", "resources": 1}, {"name": "far", "resources": 2}], {"source": "near", "target": "far"}
+    fields = {"application": application, "network": {"nodes": nodes, "links": [{**link, "delay": 0.01}]}}
+    return edrp.EdrpProblem(**{**fields, "weights": {"cost": 1.0}, "limits": {"cost": 1.0}, **changes})
 
 
-def worth(problem: edrp.EdrpProblem, **options: float) -> dict[str, float | None]:
+def worth(problem: edrp.EdrpProblem) -> dict[str, float | None]:
     """The multiple of each change, by its words."""
-    gains = edrp.find_bottlenecks(edrp.largest_rate(problem), **options).gains
+    gains = edrp.find_bottlenecks(edrp.largest_rate(problem)).gains
     return {gain.change.words: gain.after.multiple for gain in gains}
 
 
@@ -85,16 +79,14 @@ def test_of_nodes_that_are_alike_one_is_changed_and_large_amounts_grow_by_a_tent
 
 
 def test_without_work_nothing_is_claimed():
-    largest = edrp.largest_rate(two_sites())
-    bottlenecks = edrp.find_bottlenecks(largest, work_limit=1e-9)
+    bottlenecks = edrp.find_bottlenecks(edrp.largest_rate(two_sites()), work_limit=1e-9)
     assert not any(gain.helps or gain.after.status == "optimal" for gain in bottlenecks.gains if gain.after.bound is None)
     assert "it is not known within the work limit" in " ".join(bottlenecks.summary())
 
 
 def test_what_makes_an_infeasible_problem_feasible_is_found():
     rule = {"rule": "apart", "name": "apart", "operators": ["work", "sink"]}
-    crowded = two_sites(network={"nodes": [{"name": "far", "resources": 2}]}, rules=[rule])
-    largest = edrp.largest_rate(crowded)
+    largest = edrp.largest_rate(two_sites(network={"nodes": [{"name": "far", "resources": 2}]}, rules=[rule]))
     bottlenecks = edrp.find_bottlenecks(largest)
     assert largest.status == "infeasible"
     assert {gain.change.words for gain in bottlenecks.helpful} == {"dropping rule 'apart'"}

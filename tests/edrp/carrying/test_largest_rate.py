@@ -36,13 +36,13 @@ def test_reference_cases(name):
 
 def rated(problem: edrp.EdrpProblem, multiple: float, scale: tuple[str, ...] = ()) -> edrp.EdrpProblem:
     """The problem with rates times a multiple, written to its document."""
-    document = json.loads(problem.model_dump_json())
+    document = problem.model_dump(mode="json")
     for operator in document["application"]["operators"]:
         operator["external_rate"] *= multiple if not scale or operator["name"] in scale else 1
     for stream in document["application"]["streams"]:
         if stream["rate"] is not None and (not scale or f"{stream['source']} → {stream['target']}" in scale):
             stream["rate"] *= multiple
-    return edrp.loads(json.dumps(document))
+    return edrp.EdrpProblem(**document)
 
 
 def carries(problem: edrp.EdrpProblem, deployment: edrp.Deployment) -> bool:
@@ -109,13 +109,10 @@ def test_every_backend_finds_the_same(name, backend):
     assert largest.multiple == pytest.approx(EXPECTED[name]["multiple"], rel=1e-9)
 
 
-CHAIN = {
-    "operators": [
-        {"name": "a", "external_rate": 10, "max_replicas": 2, "latency": {"model": "mm1", "service_rate": 20}},
-        {"name": "b", "external_rate": 5, "max_replicas": 3, "latency": {"model": "mm1", "service_rate": 20}},
-    ],
-    "streams": [{"source": "a", "target": "b"}],
-}
+QUEUE = {"model": "mm1", "service_rate": 20}
+A = {"name": "a", "external_rate": 10, "max_replicas": 2, "latency": QUEUE}
+B = {"name": "b", "external_rate": 5, "max_replicas": 3, "latency": QUEUE}
+CHAIN = {"operators": [A, B], "streams": [{"source": "a", "target": "b"}]}
 
 
 def chain(**changes: Any) -> edrp.EdrpProblem:
@@ -139,36 +136,32 @@ def test_streams_with_a_rate_are_sources():
         assert edrp.largest_rate(problem, scale=[name]).rates == {"a": 10, "b": 5, "a → b": pytest.approx(55)}
 
 
-@pytest.mark.parametrize("seed", [0, 4, 7, 12])
+@pytest.mark.parametrize("seed", [0, 3, 5, 13, 16, 33])
 def test_random_problems_with_a_fixed_source(seed):
-    problem = random_growing_load(seed)
-    fixed = {**json.loads(problem.model_dump_json())}
-    fixed["application"]["operators"][-1]["external_rate"] = 5.0
-    agrees(edrp.loads(json.dumps(fixed)), ("o0",))
+    agrees(random_growing_load(seed), ("o0",))
 
 
 def test_a_shared_resource_is_used_up_and_a_queue_is_not():
     """A node has 2 cores: alone 0.1 of them per tuple last for 20 tuples/s, which the queue with that rate does not reach."""
-    for latency, attained in ((None, True), ({"model": "mm1", "service_rate": 20}, False)):
+    network = {"nodes": [{"name": "x", "capacity": {"cpu": 2}}]}
+    for latency, attained in ((None, True), (QUEUE, False)):
         operator = {"name": "a", "external_rate": 10, "usage": {"cpu": {"per_tuple": 0.1}}, "latency": latency}
-        largest = edrp.largest_rate(
-            chain(application={"operators": [operator]}, network={"nodes": [{"name": "x", "capacity": {"cpu": 2}}]})
-        )
+        largest = edrp.largest_rate(chain(application={"operators": [operator]}, network=network))
         assert (largest.multiple, largest.attained) == (pytest.approx(2), attained)
 
 
 def test_nothing_limits_the_rates():
-    agrees(chain(application={**CHAIN, "operators": [{**operator, "latency": None} for operator in CHAIN["operators"]]}))
-
-
-FAST = [CHAIN["operators"][0], {**CHAIN["operators"][1], "external_rate": 70}]
+    agrees(chain(application={**CHAIN, "operators": [{**A, "latency": None}, {**B, "latency": None}]}))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"network": {"nodes": [{"name": "x", "resources": 1}]}}, "resources of the nodes"),
-        ({"application": {**CHAIN, "operators": FAST}}, "b: with 3 replicas at most it cannot serve its load of 70 tuples/s"),
+        (
+            {"application": {"operators": [A, {**B, "external_rate": 70}]}},
+            "b: with 3 replicas at most it cannot serve its load of 70",
+        ),
     ],
 )
 def test_nothing_is_feasible_even_at_rate_0(changes, words):
@@ -180,21 +173,22 @@ def test_nothing_is_feasible_even_at_rate_0(changes, words):
 def test_a_limit_on_response_time_is_proven_where_programs_are_too_large():
     """Twelve operators in a row, which a node never runs all, on a hundred nodes."""
     queue = {"model": "mm1", "service_rate": 100}
-    operators = [{"name": f"o{i}", "latency": queue, "max_replicas": 4, "resources": 1} for i in range(12)]
-    operators[0]["external_rate"] = 10
+    operators = [{"name": f"o{i}", "external_rate": 10.0 * (i == 0), "latency": queue, "max_replicas": 4} for i in range(12)]
     problem = chain(
         application={"operators": operators, "streams": [{"source": f"o{i}", "target": f"o{i + 1}"} for i in range(11)]},
         network={"nodes": [{"name": f"n{u}", "resources": 4} for u in range(100)], "between_zones": {"delay": 0.005}},
         limits={"cost": 1, "response_time": 0.2},
     )
-    largest = edrp.largest_rate(problem, work_limit=5)
-    assert largest.status == "optimal"
+    assert edrp.largest_rate(problem, work_limit=5).status == "optimal"
 
 
-def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
-    """A problem with a limit on response time whose first operator has this latency."""
-    operators = [{**CHAIN["operators"][0], "latency": model}, CHAIN["operators"][1]]
-    return chain(application={**CHAIN, "operators": operators}, limits={"cost": 1, "response_time": 1})
+TABLE = {"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]}
+POLYNOMIAL = {"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]}
+
+
+def alone(operator: dict[str, Any]) -> edrp.LargestRate:
+    """What one operator carries within a limit on response time."""
+    return edrp.largest_rate(chain(application={"operators": [operator]}, limits={"cost": 1, "response_time": 1}))
 
 
 @pytest.mark.parametrize(
@@ -207,16 +201,11 @@ def falling(model: dict[str, Any]) -> edrp.EdrpProblem:
         (lambda: edrp.find_bottlenecks(chain()), "is not what edrp.largest_rate returns"),
         (lambda: edrp.largest_rate(chain(), work_limit="3"), "work_limit: must be a number"),
         (
-            lambda: edrp.largest_rate(chain(application={"operators": [{"name": "a"}]})),
+            lambda: alone({"name": "a"}),
             "application: has no source, so that no rate can grow; give an operator an `external_rate`",
         ),
-        *(
-            (lambda model=model: edrp.largest_rate(falling(model)), "the latency of operator 'a' falls with the rate")
-            for model in (
-                {"model": "table", "rates": [0, 9, 30], "latencies": [0.3, 0.1, 0.2]},
-                {"model": "polynomial", "coefficients": [0.3, -0.01, 0.001]},
-            )
-        ),
+        (lambda: alone({**A, "latency": TABLE}), "the latency of operator 'a' falls with the rate"),
+        (lambda: alone({**A, "latency": POLYNOMIAL}), "the latency of operator 'a' falls with the rate"),
     ],
 )
 def test_what_is_refused(call, words):
@@ -266,7 +255,8 @@ def test_a_work_limit_leaves_an_honest_gap_and_repeats(work_limit):
     problem = random_growing_load(34)
     first, second = (edrp.largest_rate(problem, work_limit=work_limit) for _ in range(2))
     assert first == dataclasses.replace(second, seconds=first.seconds)
-    assert (first.status in ("feasible", "none"), first.stopped_because) == (True, "work_limit")
+    assert first.status in ("feasible", "none")
+    assert first.stopped_because == "work_limit"
     best = most_carried(problem).multiple
     assert first.multiple is None or first.multiple <= best * (1 + 1e-9)
     assert first.bound is None or first.bound >= best * (1 - 1e-9)

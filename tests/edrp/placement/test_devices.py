@@ -22,12 +22,10 @@ def plan(units):
     return problem([{"units": units}], [(0.2, 14, 14), (0.25, 10, 10), (0.29, 8, 8)])
 
 
-EVERYTHING = {"o0": ["n0"] * 14, "o1": ["n0"] * 10, "o2": ["n0"] * 8}
-
-
 def test_what_sums_to_less_than_eight_devices_needs_eight():
-    assert plan(8).evaluate(EVERYTHING).feasible
-    assert plan(7).evaluate(EVERYTHING).broken == ("gpu of node n0: 8 units needed against 7",)
+    everything = {"o0": ["n0"] * 14, "o1": ["n0"] * 10, "o2": ["n0"] * 8}
+    assert plan(8).evaluate(everything).feasible
+    assert plan(7).evaluate(everything).broken == ("gpu of node n0: 8 units needed against 7",)
     assert edrp.solve(plan(8)).status == "optimal"
     assert (found := edrp.solve(plan(7))).status == "infeasible"
     assert "the nodes offer 7 units in all, o0, o1 and o2 need at least 8" in found.clashes[-1]

@@ -248,6 +248,5 @@ def test_a_slow_node_gets_what_it_serves(ranges):
     assert all(problem.evaluate(arrays.deployment(start)).feasible for start in repaired_starts(arrays))
     slow = problem.network.replace(nodes=[{"name": name, "speedup": 0.4} for name in ("n0", "n1")])
     (why,) = problem.replace(network=slow, ranges="even").clashes()
-    assert (
-        why == "k: with 2 replicas at most no even ranges keep all of them stable at a speed-up of 0.4, the largest of its nodes"
-    )
+    words = "with 2 replicas at most no even ranges keep all of them stable at a speed-up of 0.4, the largest of its nodes"
+    assert why == f"k: {words}"
