@@ -3,6 +3,15 @@
 import itertools
 
 import numpy as np
+import pytest
+
+import edrp
+
+
+def seeds(few: int, many: int):
+    """Parametrizes a test by a few seeds, and by many more where slow tests run."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, many)]
+    return pytest.mark.parametrize("seed", [*range(few), *slow])
 
 
 def random_assignment(seed: int) -> dict:
@@ -62,6 +71,10 @@ def assignment_document(case: dict, by: str, goals: list[str], **fields) -> dict
     }
 
 
+def assignment(case: dict, by: str = "deviation", goals: list[str] | None = None, **fields) -> edrp.EdrpProblem:
+    return edrp.EdrpProblem.model_validate(assignment_document(case, by, goals or goals_of(case), **fields))
+
+
 def goals_of(case: dict) -> list[str]:
     """Load, leaders where there are some, bytes, moves, and leaders that change."""
     leaders = case["leaders"]
@@ -74,15 +87,14 @@ def measure(loads: list[float], by: str) -> float:
     return measures[by]
 
 
-def enumerated_values(case: dict, by: str) -> tuple[list[float] | None, int]:
-    """Values of the goals, one after the other, of the best of all assignments, and their number; plain code of its own."""
+def enumerated_values(case: dict, by: str = "deviation") -> list[float]:
+    """Values of the goals, one after the other, of the best of all assignments; plain code of its own."""
     partitions, servers = case["partitions"], range(len(case["rack"]))
     choices = list(spread_choices(case["rack"], case["copies"]))
     if case["leaders"]:
         choices = [(leader, *(s for s in chosen if s != leader)) for chosen in choices for leader in chosen]
-    best, number = None, 0
+    listed = []
     for assigned in itertools.product(choices, repeat=len(partitions)):
-        number += 1
         pairs = list(zip(partitions, assigned, strict=True))
         loads = [sum(p["load"] for p, chosen in pairs if server in chosen) for server in servers]
         moves = [sum(server not in p["current"] for server in chosen) for p, chosen in pairs]
@@ -92,6 +104,5 @@ def enumerated_values(case: dict, by: str) -> tuple[list[float] | None, int]:
         values += [sum(p["bytes"] * moved for p, moved in zip(partitions, moves, strict=True)), sum(moves)]
         if case["leaders"]:
             values.append(sum(chosen[0] != p["current"][0] for p, chosen in pairs))
-        values = [round(value, 9) for value in values]
-        best = values if best is None else min(best, values)
-    return best, number
+        listed.append([round(value, 9) for value in values])
+    return min(listed)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from assignments import assignment_document, enumerated_values, goals_of, random_assignment
+from assignments import assignment, assignment_document, enumerated_values, random_assignment, seeds
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -84,10 +84,10 @@ def direct_values(case: dict) -> list[int]:
     return [*values[: kinds + 2], *(count + value for value in values[kinds + 2 :])]
 
 
-def check_against_direct_program(seed: int) -> None:
+@seeds(8, 200)
+def test_every_stage_is_that_of_a_direct_program(seed):
     case = middle_assignment(seed)
-    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
-    solution = edrp.solve(problem, METHOD)
+    solution = edrp.solve(assignment(case), METHOD)
     assert solution.status == "optimal"
     assert [outcome.value for outcome in solution.stages] == pytest.approx(direct_values(case), abs=1e-9)
     for outcome in solution.stages:
@@ -95,37 +95,13 @@ def check_against_direct_program(seed: int) -> None:
         assert outcome.bound == outcome.value == pytest.approx(solution.metrics[outcome.metric], abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_every_stage_is_that_of_a_direct_program(seed):
-    check_against_direct_program(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8, 200))
-def test_every_stage_is_that_of_a_direct_program_in_many_cases(seed):
-    check_against_direct_program(seed)
-
-
-def check_against_enumeration(seed: int) -> None:
+@seeds(22, 300)  # 21: a bound on the largest load that no whole number reaches
+def test_every_stage_is_that_of_an_enumeration(seed):
     case = random_assignment(seed)
     for by in ("deviation", "max", "skew"):
-        problem = edrp.EdrpProblem.model_validate(assignment_document(case, by, goals_of(case)))
-        solution = edrp.solve(problem, METHOD)
+        solution = edrp.solve(assignment(case, by), METHOD)
         assert solution.status == "optimal"
-        assert [outcome.value for outcome in solution.stages] == pytest.approx(
-            enumerated_values(case, by)[0], rel=1e-12, abs=1e-9
-        )
-
-
-@pytest.mark.parametrize("seed", [*range(6), 21])  # 21: a bound on the largest load that no whole number reaches
-def test_every_stage_is_that_of_an_enumeration(seed):
-    check_against_enumeration(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6, 300))
-def test_every_stage_is_that_of_an_enumeration_in_many_cases(seed):
-    check_against_enumeration(seed)
+        assert [outcome.value for outcome in solution.stages] == pytest.approx(enumerated_values(case, by), rel=1e-12, abs=1e-9)
 
 
 def random_cluster(seed: int, servers: int, partitions: int) -> edrp.EdrpProblem:
@@ -216,28 +192,18 @@ def test_a_verifier_accepts_it_for_many_clusters_of_up_to_140_servers(seed):
     check_as_a_verifier_does(random_cluster(seed, servers=10 + (seed * 37) % 131, partitions=100 + (seed * 53) % 200))
 
 
-def test_goals_too_large_for_one_program_are_solved_in_several():
-    """Bytes of 10⁹ and an odd one: their weights together exceed 2⁵³, each goal alone does not."""
-    case = middle_assignment(3)
-    for number, partition in enumerate(case["partitions"]):
-        partition["bytes"] = 10**9 + number
-    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
-    solution = edrp.solve(problem, METHOD)
-    assert [outcome.value for outcome in solution.stages] == pytest.approx(direct_values(case), rel=1e-15, abs=1e-9)
-    assert solution.status == "optimal"
+LARGE = [(middle_assignment(3), 10**9, direct_values)]
+LARGE += [(random_assignment(seed), 2 * 10**14, enumerated_values) for seed in range(4)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_bytes_whose_sum_doubles_do_not_tell_apart_are_a_stage_of_their_own(seed):
-    case = random_assignment(seed)
+@pytest.mark.parametrize(("case", "least", "values"), LARGE)
+def test_goals_too_large_for_one_program_are_solved_in_several(case, least, values):
+    """Weights of odd bytes near 10⁹ exceed 2⁵³ together, not one by one; doubles do not tell sums of 2·10¹⁴ apart."""
     for number, partition in enumerate(case["partitions"]):
-        partition["bytes"] = 2 * 10**14 + number
-    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
-    solution = edrp.solve(problem)
+        partition["bytes"] = least + number
+    solution = edrp.solve(assignment(case))
     assert (solution.status, solution.method) == ("optimal", f"auto: {METHOD}")
-    assert [outcome.value for outcome in solution.stages] == pytest.approx(
-        enumerated_values(case, "deviation")[0], rel=1e-15, abs=1e-9
-    )
+    assert [outcome.value for outcome in solution.stages] == pytest.approx(values(case), rel=1e-15, abs=1e-9)
 
 
 def petabytes(seed: int) -> edrp.EdrpProblem:
@@ -276,9 +242,8 @@ def test_bytes_of_a_hundred_petabytes_in_all_are_proven():
     base, parts = 10**15 // 3 - 110, case["partitions"]
     for bytes_ in (base, 0):
         case["partitions"] = [{**parts[0], "bytes": bytes_ + number + 1} for number in range(110)]
-        problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
         if bytes_:
-            solution = edrp.solve(problem)
+            solution = edrp.solve(assignment(case))
     even, small, moves = direct_values(case)
     assert (solution.status, solution.method) == ("optimal", f"auto: {METHOD}")
     assert [outcome.value for outcome in solution.stages] == [even, float(int(small) + base * int(moves)), moves]
@@ -286,15 +251,14 @@ def test_bytes_of_a_hundred_petabytes_in_all_are_proven():
 
 def test_where_the_solver_refuses_its_numbers_auto_goes_on_by_stages(monkeypatch):
     monkeypatch.setattr("edrp.formulations.placement.ordered_flow.lexicographic.hand_over", lambda *given: False)
-    problem = edrp.EdrpProblem.model_validate(assignment_document(random_assignment(1), "deviation", ["evenness.load", "moves"]))
+    problem = assignment(random_assignment(1), goals=["evenness.load", "moves"])
     alone, chosen = edrp.solve(problem, METHOD), edrp.solve(problem)
     assert (alone.status, alone.stopped_because, chosen.status) == ("feasible", "error", "optimal")
     assert [outcome.value for outcome in chosen.stages] == [outcome.value for outcome in edrp.solve(problem, "highs").stages]
 
 
 def test_auto_chooses_it_and_stopped_it_says_what_is_known():
-    case = middle_assignment(1)
-    problem = edrp.EdrpProblem.model_validate(assignment_document(case, "deviation", goals_of(case)))
+    problem = assignment(middle_assignment(1))
     assert edrp.solve(problem).method == f"auto: {METHOD}"
     stopped = edrp.solve(problem, METHOD, work_limit=1e-9)
     assert (stopped.status, stopped.stopped_because) == ("feasible", "work_limit")
@@ -308,25 +272,23 @@ REFUSED = [
     ({"priorities": [{"metric": "cost"}]}, "does not take cost into account"),
     ({"limits": {"cost": 10.0}}, "does not take cost into account"),
     ({"weights": {"evenness.load": 1.0}}, "the weighted sum is a stage after the priorities"),
+    (
+        {"rules": [{"rule": "at_least_zones", "name": "far", "operators": ["p0", "p1"], "zones": 2}]},
+        "a rule counts whether there are any replicas",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("fields", "said"), REFUSED)
 def test_what_it_does_not_take_is_refused_in_words(fields, said):
     case = middle_assignment(4) | {"leaders": False}
-    given = assignment_document(case, "deviation", ["evenness.load", "moved_state"]) | fields
+    problem = assignment(case, goals=["evenness.load", "moved_state"], **fields)
     with pytest.raises(UnsupportedProblemError, match=f"{METHOD} .*{said}"):
-        edrp.solve(edrp.EdrpProblem.model_validate(given), METHOD)
+        edrp.solve(problem, METHOD)
 
 
-def test_varied_numbers_of_replicas_and_joined_nodes_are_refused():
-    case = middle_assignment(4) | {"leaders": False}
-    document = assignment_document(case, "deviation", ["moves"])
+def test_varied_numbers_of_replicas_are_refused():
+    document = assignment_document(middle_assignment(4) | {"leaders": False}, "deviation", ["moves"])
     document["application"]["operators"][0]["min_replicas"] = 1
     with pytest.raises(UnsupportedProblemError, match="the number of replicas of p0 is not fixed"):
-        edrp.solve(edrp.EdrpProblem.model_validate(document), METHOD)
-    document["application"]["operators"][0]["min_replicas"] = case["copies"]
-    zones = {"rule": "at_least_zones", "name": "far", "operators": ["p0", "p1"], "zones": 2}
-    document["rules"].append(zones)
-    with pytest.raises(UnsupportedProblemError, match="a rule counts whether there are any replicas"):
         edrp.solve(edrp.EdrpProblem.model_validate(document), METHOD)
