@@ -3,6 +3,15 @@
 import itertools
 
 import numpy as np
+import pytest
+
+import edrp
+
+
+def seeds(few: int, many: int):
+    """Parametrizes a test by a few seeds, and by many more where slow tests run."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, many)]
+    return pytest.mark.parametrize("seed", [*range(few), *slow])
 
 
 def random_assignment(seed: int) -> dict:
@@ -31,7 +40,10 @@ def spread_choices(rack: list[int], copies: int):
 
 
 def assignment_document(case: dict, by: str, goals: list[str], **fields) -> dict:
-    """The document with goals as priorities: two operators for each partition where it has a leader, else one."""
+    """The document with goals as priorities: two operators for each partition where it has a leader, else one.
+
+    A case with `room` gives the bytes that the disk of each server takes.
+    """
     operators, current, rules = [], {}, []
     for p, partition in enumerate(case["partitions"]):
         copies, now = case["copies"], [f"s{server}" for server in partition["current"]]
@@ -42,13 +54,16 @@ def assignment_document(case: dict, by: str, goals: list[str], **fields) -> dict
             wish = {"rule": "linear", "name": f"leader of p{p}", "penalty": 1, "lower": 1}
             rules.append(wish | {"terms": [{"operator": f"p{p}", "nodes": now[:1]}]})
         for name, (number, nodes, usage) in parts.items():
-            operator = {"name": name, "min_replicas": number, "max_replicas": number, "resources": 0, "usage": usage}
+            operator = {"name": name, "min_replicas": number, "max_replicas": number, "usage": usage}
+            operator["resources"] = {"disk": partition["bytes"]} if "room" in case else 0
             operator |= {"state_size": number * partition["bytes"], "external_rate": 1}
             operators.append(operator | ({} if name == f"p{p}" else {"state_of": f"p{p}"}))
             current[name] = nodes
         rules.append({"rule": "apart", "name": f"racks of p{p}", "operators": list(parts), "per": "zone"})
     capacity = {"load": 100.0, "leader": 100.0}
     nodes = [{"name": f"s{s}", "zone": f"r{rack}", "capacity": capacity} for s, rack in enumerate(case["rack"])]
+    for node, room in zip(nodes, case.get("room", ()), strict=False):
+        node["resources"] = {"disk": room}
     evenness = {"load": {"of": "load", "by": by}, "leader": {"of": "leader", "by": by}}
     return {
         "kind": "edrp",
@@ -60,6 +75,10 @@ def assignment_document(case: dict, by: str, goals: list[str], **fields) -> dict
         "priorities": [{"metric": goal} for goal in goals],
         **fields,
     }
+
+
+def assignment(case: dict, by: str = "deviation", goals: list[str] | None = None, **fields) -> edrp.EdrpProblem:
+    return edrp.EdrpProblem.model_validate(assignment_document(case, by, goals or goals_of(case), **fields))
 
 
 def goals_of(case: dict) -> list[str]:
@@ -74,15 +93,14 @@ def measure(loads: list[float], by: str) -> float:
     return measures[by]
 
 
-def enumerated_values(case: dict, by: str) -> tuple[list[float] | None, int]:
-    """Values of the goals, one after the other, of the best of all assignments, and their number; plain code of its own."""
+def enumerated_values(case: dict, by: str = "deviation") -> list[float]:
+    """Values of the goals, one after the other, of the best of all assignments; plain code of its own."""
     partitions, servers = case["partitions"], range(len(case["rack"]))
     choices = list(spread_choices(case["rack"], case["copies"]))
     if case["leaders"]:
         choices = [(leader, *(s for s in chosen if s != leader)) for chosen in choices for leader in chosen]
-    best, number = None, 0
+    listed = []
     for assigned in itertools.product(choices, repeat=len(partitions)):
-        number += 1
         pairs = list(zip(partitions, assigned, strict=True))
         loads = [sum(p["load"] for p, chosen in pairs if server in chosen) for server in servers]
         moves = [sum(server not in p["current"] for server in chosen) for p, chosen in pairs]
@@ -92,6 +110,5 @@ def enumerated_values(case: dict, by: str) -> tuple[list[float] | None, int]:
         values += [sum(p["bytes"] * moved for p, moved in zip(partitions, moves, strict=True)), sum(moves)]
         if case["leaders"]:
             values.append(sum(chosen[0] != p["current"][0] for p, chosen in pairs))
-        values = [round(value, 9) for value in values]
-        best = values if best is None else min(best, values)
-    return best, number
+        listed.append([round(value, 9) for value in values])
+    return min(listed)

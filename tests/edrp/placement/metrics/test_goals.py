@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from assignments import assignment_document, enumerated_values, goals_of, random_assignment
+from assignments import assignment, assignment_document, enumerated_values, goals_of, random_assignment, seeds
 
 import edrp
 from edrp.check_problems.placement.enumeration import deployments
@@ -12,37 +12,19 @@ from edrp.core.whole_numbers import common_step, round_up
 from edrp.explanations.stages import stage_cost_table
 from edrp.placement.metrics.own import OwnMetric
 
-MEASURES = ("deviation", "max", "skew")
 
-
-def parsed(case, by="deviation", goals=None, **fields):
-    return edrp.EdrpProblem.model_validate(assignment_document(case, by, goals or goals_of(case), **fields))
-
-
-def check_stages(seed: int, by: str) -> None:
-    """Every stage has the value of the enumeration and is proven exactly."""
+@seeds(6, 300)
+@pytest.mark.parametrize("by", ["deviation", "max", "skew"])
+def test_every_stage_is_that_of_an_enumeration_and_proven_exactly(seed, by):
     case = random_assignment(seed)
-    expected, _ = enumerated_values(case, by)
-    solution = edrp.solve(parsed(case, by), "highs", work_limit=60)
+    expected = enumerated_values(case, by)
+    solution = edrp.solve(assignment(case, by), "highs", work_limit=60)
     assert solution.status == "optimal"
     assert [outcome.metric for outcome in solution.stages] == goals_of(case)
     assert [outcome.value for outcome in solution.stages] == pytest.approx(expected, rel=1e-12, abs=1e-9)
     assert all(outcome.proven and outcome.bound == pytest.approx(outcome.value, rel=1e-9) for outcome in solution.stages)
     for outcome in solution.stages:
         assert solution.metrics[outcome.metric] == pytest.approx(outcome.value, rel=1e-12, abs=1e-9), "later stages keep it"
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("by", MEASURES)
-def test_every_stage_is_that_of_an_enumeration(seed, by):
-    check_stages(seed, by)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6, 300))
-def test_every_stage_is_that_of_an_enumeration_in_many_cases(seed):
-    for by in MEASURES:
-        check_stages(seed, by)
 
 
 SERVERS = {"rack": [0, 1, 2, 0], "copies": 3, "leaders": False}
@@ -53,7 +35,7 @@ CASE = {**SERVERS, "partitions": [{"bytes": size * 10**6, "load": 1, "current": 
 
 @pytest.mark.parametrize(("by", "values"), [("max", [4, 0, 0]), ("skew", [2, 8e6, 2]), ("deviation", [4, 2e6, 1])])
 def test_each_measure_of_evenness_has_other_later_goals(by, values):
-    solution = edrp.solve(parsed(CASE, by))
+    solution = edrp.solve(assignment(CASE, by))
     assert [outcome.value for outcome in solution.stages] == values
     assert [outcome.limit for outcome in solution.stages] == [*values[:2], None], "whole numbers, without any room"
 
@@ -62,18 +44,16 @@ def test_uneven_sums_of_many_replicas_are_proven_without_a_search():
     partitions = [{"bytes": 10**6 * (1 + p % 7), "load": 1, "current": [p % 5, (p + 1) % 5, 5]} for p in range(20)]
     case = {"rack": [0, 0, 1, 1, 2, 2, 3], "copies": 3, "leaders": False, "partitions": partitions}
     for by, value in (("skew", 1.0), ("deviation", 2 * 4 * 3 / 7), ("max", 9.0)):
-        solution = edrp.solve(parsed(case, by, ["evenness.load"]), "highs", work_limit=5)
+        solution = edrp.solve(assignment(case, by, ["evenness.load"]), "highs", work_limit=5)
         assert (solution.status, solution.objective) == ("optimal", pytest.approx(value))
 
 
 def test_a_stage_does_not_cheat_by_the_room_of_the_one_before():
     """Sizes of 1e9 bytes that differ by one byte: a relative room of 1e-9 would let one more stay."""
-    sizes = [(10**9 + p, [0, 1]) for p in range(3)]
-    partitions = [{"bytes": size, "load": 1, "current": now} for size, now in sizes]
+    partitions = [{"bytes": 10**9 + p, "load": 1, "current": [0, 1]} for p in range(3)]
     case = {"rack": [0, 1, 2, 2], "copies": 2, "leaders": False, "partitions": partitions}
-    values, _ = enumerated_values(case, "deviation")
-    solution = edrp.solve(parsed(case), "highs")
-    assert [outcome.value for outcome in solution.stages] == values
+    solution = edrp.solve(assignment(case), "highs")
+    assert [outcome.value for outcome in solution.stages] == enumerated_values(case)
 
 
 def variable(**fields):
@@ -104,9 +84,8 @@ def test_both_faces_agree_where_numbers_of_replicas_vary():
     problem = variable(priorities=[{"metric": name} for name in NAMES])
     for deployment in deployments(problem):
         for name in NAMES:
-            metric = problem.metrics[name]
-            assert isinstance(metric, OwnMetric)
-            assert not metric.contradiction(problem, deployment)
+            assert isinstance(problem.metrics[name], OwnMetric)
+            assert not problem.metrics[name].contradiction(problem, deployment)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,7 +135,7 @@ def test_wishes_are_stages_one_by_one_or_together():
 
 
 def test_an_explanation_says_what_stages_cost_and_what_holds_others_back():
-    problem = parsed(CASE, "skew")
+    problem = assignment(CASE, "skew")
     states = edrp.explain(problem, edrp.solve(problem, "highs")).stages
     assert [state.cost for state in states] == ["8e+06 of moved_state and 2 of moves", "nothing", ""]
     assert [state.held_by for state in states] == [(), ("evenness.load",), ("evenness.load",)]
@@ -174,15 +153,12 @@ def test_more_replicas_than_racks_are_infeasible_and_named():
 
 
 def test_limits_on_goals_that_clash_are_named_with_what_would_do():
-    limited = parsed(CASE, "max").replace(priorities=(), weights={"moves": 1.0}, limits={"evenness.load": 2.0})
-    solution = edrp.solve(limited, "highs")
-    assert solution.status == "infeasible"
-    assert any("limits.evenness.load: 2" in clash for clash in solution.clashes)
+    limited = assignment(CASE, "max").replace(priorities=(), weights={"moves": 1.0}, limits={"evenness.load": 2.0})
     wished = wishes("penalties").replace(limits={"penalties": 1.0})
-    solution = edrp.solve(wished, "highs")
-    assert solution.status == "infeasible"
-    assert any("limits.penalties: 1" in clash for clash in solution.clashes)
-    assert any("rule 'two'" in clash for clash in solution.clashes)
+    for problem, named in ((limited, ["limits.evenness.load: 2"]), (wished, ["limits.penalties: 1", "rule 'two'"])):
+        solution = edrp.solve(problem, "highs")
+        assert solution.status == "infeasible"
+        assert all(any(name in clash for clash in solution.clashes) for name in named)
 
 
 LOAD = {"of": "load"}
@@ -210,7 +186,7 @@ def test_bad_goals_are_refused_at_their_place(fields, said):
     if "priorities" in fields:
         fields = {**fields, "priorities": [{"metric": name} for name in fields["priorities"]]}
     with pytest.raises(InvalidInstanceError, match=said):
-        parsed(CASE, **fields)
+        assignment(CASE, **fields)
 
 
 @pytest.mark.parametrize(("owner", "said"), [("p9", "is no operator"), ("p0", "is the operator itself"), ("p1", "name 'p2'")])
