@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from assignments import assignment, assignment_document, random_assignment, spread_choices
+from assignments import assignment_document, random_assignment, spread_choices
 
 import edrp
 from edrp.core.errors import InvalidInstanceError
@@ -18,17 +18,20 @@ from edrp.mdp.transfer.placement_plan import PhaseLimits, plan_placement
 def random_move(seed: int, room: float = 1.3):
     """A small cluster with racks, and another assignment of it; disks with room for the fuller of both, times a factor."""
     random, case = np.random.default_rng([seed, 7]), random_assignment(seed)
+    document = assignment_document(case, "deviation", ["moves"])
     choices, target = list(spread_choices(case["rack"], case["copies"])), {}
     for p in range(len(case["partitions"])):
         servers = [f"s{s}" for s in random.permutation(choices[random.integers(len(choices))])]
         target[f"p{p}"] = servers[:1] if case["leaders"] else servers
         if case["leaders"]:
             target[f"p{p} followers"] = servers[1:]
-    current = assignment_document(case, "deviation", ["moves"])["current"]
-    disk = {name: case["partitions"][int(name[1:].split()[0])]["bytes"] for name in target}
-    held = [[sum(disk[o] * d[o].count(f"s{s}") for o in d) for s in range(len(case["rack"]))] for d in (current, target)]
-    case["room"] = [room * max(both) for both in zip(*held, strict=True)]
-    return assignment(case, goals=["moves"]), target
+    disk = {o["name"]: o["state_size"] / o["min_replicas"] for o in document["application"]["operators"]}
+    for operator in document["application"]["operators"]:
+        operator["resources"] = {"disk": disk[operator["name"]]}
+    for node in document["network"]["nodes"]:
+        held = [sum(disk[o] * d[o].count(node["name"]) for o in d) for d in (document["current"], target)]
+        node["resources"] = {"disk": room * max(held)}
+    return edrp.EdrpProblem(**document), target
 
 
 def replay(problem, target, plan, node: PhaseLimits, zone: PhaseLimits, in_sync: int | None) -> None:

@@ -40,10 +40,7 @@ def spread_choices(rack: list[int], copies: int):
 
 
 def assignment_document(case: dict, by: str, goals: list[str], **fields) -> dict:
-    """The document with goals as priorities: two operators for each partition where it has a leader, else one.
-
-    A case with `room` gives the bytes that the disk of each server takes.
-    """
+    """The document with goals as priorities: two operators for each partition where it has a leader, else one."""
     operators, current, rules = [], {}, []
     for p, partition in enumerate(case["partitions"]):
         copies, now = case["copies"], [f"s{server}" for server in partition["current"]]
@@ -54,16 +51,13 @@ def assignment_document(case: dict, by: str, goals: list[str], **fields) -> dict
             wish = {"rule": "linear", "name": f"leader of p{p}", "penalty": 1, "lower": 1}
             rules.append(wish | {"terms": [{"operator": f"p{p}", "nodes": now[:1]}]})
         for name, (number, nodes, usage) in parts.items():
-            operator = {"name": name, "min_replicas": number, "max_replicas": number, "usage": usage}
-            operator["resources"] = {"disk": partition["bytes"]} if "room" in case else 0
+            operator = {"name": name, "min_replicas": number, "max_replicas": number, "resources": 0, "usage": usage}
             operator |= {"state_size": number * partition["bytes"], "external_rate": 1}
             operators.append(operator | ({} if name == f"p{p}" else {"state_of": f"p{p}"}))
             current[name] = nodes
         rules.append({"rule": "apart", "name": f"racks of p{p}", "operators": list(parts), "per": "zone"})
     capacity = {"load": 100.0, "leader": 100.0}
     nodes = [{"name": f"s{s}", "zone": f"r{rack}", "capacity": capacity} for s, rack in enumerate(case["rack"])]
-    for node, room in zip(nodes, case.get("room", ()), strict=False):
-        node["resources"] = {"disk": room}
     evenness = {"load": {"of": "load", "by": by}, "leader": {"of": "leader", "by": by}}
     return {
         "kind": "edrp",
