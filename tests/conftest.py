@@ -65,8 +65,8 @@ def _seed(item: pytest.Item) -> int | None:
     return seed if isinstance(seed, int) and not item.get_closest_marker("slow") else None
 
 
-def _leave_half_of_the_seeds(items: list[pytest.Item]) -> None:
-    """Of a test over four seeds or more, every second one is for `make test-slow`."""
+def _take_every_third_seed(items: list[pytest.Item]) -> None:
+    """Of a test over four seeds or more, two of three are for `make test-slow`."""
     seeds: dict[str, set[int]] = {}
     seeded = []
     for item in items:
@@ -75,14 +75,14 @@ def _leave_half_of_the_seeds(items: list[pytest.Item]) -> None:
             of_test.add(seed)
             seeded.append((item, of_test, seed))
     for item, of_test, seed in seeded:
-        if len(of_test) >= 4 and seed in sorted(of_test)[1::2]:
+        if len(of_test) >= 4 and seed not in sorted(of_test)[::3]:
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Promises about the clock, and what needs Spark, a browser, real data or minutes, have targets of make of their own."""
-    _leave_half_of_the_seeds(items)
+    _take_every_third_seed(items)
     for item in items:
         if ROOT / "tests" / "timing" in item.path.parents:
             item.add_marker(pytest.mark.timing)
