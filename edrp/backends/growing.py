@@ -16,7 +16,7 @@ from edrp.core.budget import spend
 _OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
 
 Entries = Sequence[tuple[Any, Any]]
-"""Of each new column its rows and coefficients, or of each new row its columns and coefficients."""
+"""Rows and coefficients of each new column, or columns and coefficients of each new row."""
 
 
 class LinearOptimum(NamedTuple):

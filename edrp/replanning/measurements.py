@@ -80,9 +80,8 @@ def with_measurements(
             for (source, target), rate in (rates or {}).items()
             if (source, target) not in streams
         ),
+        *([Fault("vanished", ", ".join(vanished), "no node is left")] if before.by_name.keys() <= set(vanished) else []),
     ]
-    if before.by_name.keys() <= set(vanished):
-        faults.append(Fault("vanished", ", ".join(vanished), "no node is left"))
     InvalidInstanceError.raise_if_any(faults)
     measured = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
     application = _application(problem.application, rates or {}, external_rates or {}, resources or {}, set(vanished))

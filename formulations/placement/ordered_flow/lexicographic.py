@@ -33,7 +33,7 @@ MAX_TOLD = 10**7
 """Coefficients of rows up to which the solver is believed without prices; what is whole or equal to 10⁻⁶ misses steps above."""
 
 SEARCHED_SHARES = (0.02, 0.2, 1.0)
-"""Of what would raise the value, by how much, the shares that successive searches may use."""
+"""Shares of what would raise the value that successive searches may use."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Group:
 
 
 def _weights(goals: Sequence[Goal]) -> list[int]:
-    """Of each goal, one more than the largest sum of those after it."""
+    """One more than the largest sum of the goals after each goal."""
     return [math.prod(later.span + 1 for later in goals[position + 1 :]) for position in range(len(goals))]
 
 

@@ -101,7 +101,7 @@ def _given(problem: EdrpProblem, program: IntegerProgram, options: Options) -> l
 
 
 def _outcomes(search: Search, point: Ints, seconds: float) -> tuple[StageOutcome, ...]:
-    """Of every goal its value, and its bound where all goals before it reach theirs; the time is shared equally."""
+    """The value of every goal, and its bound where all goals before it reach theirs; the time is shared equally."""
     bounds = [bound for group, value in zip(search.groups, search.bounds, strict=False) for bound in group.split(value)]
     goals, found, met = search.program.goals, list[StageOutcome](), True
     for position, goal in enumerate(goals):
