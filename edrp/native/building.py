@@ -21,6 +21,7 @@ from setuptools.build_meta import *  # noqa: F403 # the hooks of a backend
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parents[2]
+OBJECTS = ROOT / "build/native"
 OLDEST = {"g++": 10, "clang": 12}
 FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fwrapv", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
 CHECKED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-DEDRP_CHECKED"]
@@ -90,13 +91,13 @@ def write_tolerances(header: Path) -> None:
         header.write_text(text)
 
 
-def build(target: Path, objects: Path, *flags: str) -> None:
-    """Compile what has changed, all cores at it, and link it to a file."""
+def build(target: Path, objects: Path, *flags: str, strict: bool = False) -> None:
+    """Compile what has changed, all cores at it, and link it to a file; where it is strict, a warning is an error."""
     command = [*compiler(), *FLAGS, *flags]
-    options = [*command, f"-I{objects}", *includes()]
+    options = [*command, *["-Werror"] * strict, f"-I{objects}", *includes()]
     write_tolerances(objects / "edrp/native/tolerances.hpp")
-    stamp = objects / "command"  # what was compiled by another command, for another Python, is compiled again
-    same = stamp.exists() and stamp.read_text() == "\n".join(options)
+    stamp = objects / "command"  # what was compiled by another command is compiled again; any Python and NumPy have the same ABI
+    same = stamp.exists() and stamp.read_text() == "\n".join(command)
     changed = max(path.stat().st_mtime for folder in (ROOT / "edrp/native", objects) for path in folder.rglob("*.hpp"))
     jobs = []
     for source in sorted((ROOT / "edrp/native").rglob("*.cpp")):
@@ -118,7 +119,9 @@ def build(target: Path, objects: Path, *flags: str) -> None:
     partial = target.with_name(f"{target.name}.partial")
     run([*command, *shared, *(str(made) for _, made, _ in jobs), "-o", str(partial)])
     partial.replace(target)
-    stamp.write_text("\n".join(options))
+    for other in target.parent.glob(f"{target.name.partition('.')[0]}.cpython-*"):  # Python would rather take one of its own
+        other.unlink()
+    stamp.write_text("\n".join(command))
 
 
 def run(command: list[str]) -> None:
@@ -134,8 +137,7 @@ class BuildNative(build_ext):  # type: ignore[misc] # setuptools has no types
 
     def build_extension(self, ext: object) -> None:
         """Build the only extension, whose sources are all files of `edrp/native`."""
-        objects = Path(self.build_temp).resolve() / sysconfig.get_config_var("SOABI")
-        build(Path(self.get_ext_fullpath("edrp._native")).resolve(), objects, "-DNDEBUG")
+        build(Path(self.get_ext_fullpath("edrp._native")).resolve(), OBJECTS, "-DNDEBUG")
 
 
 def _with_compiler(requirements: list[str]) -> list[str]:
@@ -154,14 +156,13 @@ def get_requires_for_build_editable(config_settings: dict[str, str] | None = Non
 
 def build_in_place(checked: bool) -> None:
     """Build the extension of a checkout, unless it is newer than all that it is made of."""
-    suffix, abi = sysconfig.get_config_var("EXT_SUFFIX"), sysconfig.get_config_var("SOABI")
     if checked:
-        build(ROOT / f"build/checked/_native{suffix}", ROOT / f"build/checked/{abi}", *CHECKED)
+        build(ROOT / "build/checked/_native.abi3.so", ROOT / "build/checked/objects", *CHECKED)
         return
-    target = ROOT / f"edrp/_native{suffix}"
+    target = ROOT / "edrp/_native.abi3.so"
     parts = [ROOT / "edrp/core/tolerances.py", *(path for path in (ROOT / "edrp/native").rglob("*") if path.is_file())]
     if not target.exists() or target.stat().st_mtime < max(path.stat().st_mtime for path in parts):
-        build(target, ROOT / f"build/native/{abi}", "-DNDEBUG", "-Werror")
+        build(target, OBJECTS, "-DNDEBUG", strict=True)
 
 
 if __name__ == "__main__":

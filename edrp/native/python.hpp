@@ -10,6 +10,7 @@
 // (`std::tuple`).
 #pragma once
 #define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000  // one build for Python 3.11 and later
 #include <Python.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
@@ -124,7 +125,7 @@ bool read(PyObject* object, Array<T, D>& value, const Place& place) {
         char what[300];
         PyArray_Descr* descr = PyArray_DescrFromType(type);
         PyObject* name = PyObject_Str(reinterpret_cast<PyObject*>(descr));
-        const char* cells = name ? PyUnicode_AsUTF8(name) : "numbers";
+        const char* cells = name ? PyUnicode_AsUTF8AndSize(name, nullptr) : "numbers";
         if constexpr (is_record<T>) cells = T::names;
         std::snprintf(what, sizeof what, "a%s array of %s with %d dimension%s in C order", std::is_const_v<T> ? "n" : " writable",
                       cells, D, D == 1 ? "" : "s");
@@ -146,14 +147,14 @@ bool read(PyObject* object, T& value, const Place& place) {
             std::snprintf(what, sizeof what, "a named tuple of %s", T::names);
             return place.expected(what, object);
         }
-        Py_INCREF(Py_TYPE(object));  // a type that is known lives as long as the module
+        Py_INCREF(reinterpret_cast<PyObject*>(Py_TYPE(object)));  // a type that is known lives as long as the module
         known = Py_TYPE(object);
     }
     return value.visit([&](auto&... fields) {
         int k = 0;
         return (... && [&](auto& field) {
             const Place inside{&place, T::names, k};
-            return read(PyTuple_GET_ITEM(object, k++), field, inside);
+            return read(PyTuple_GetItem(object, k++), field, inside);
         }(fields));
     });
 }
@@ -188,7 +189,7 @@ PyObject* to_python(const std::tuple<T...>& values) {
         [tuple](const T&... value) {
             Py_ssize_t k = 0;
             const bool made = (... && [&](PyObject* item) {
-                if (item) PyTuple_SET_ITEM(tuple, k++, item);
+                if (item) PyTuple_SetItem(tuple, k++, item);
                 return item != nullptr;
             }(to_python(value)));
             if (!made) Py_DECREF(tuple);

@@ -70,12 +70,14 @@ def test_it_is_solved_shown_and_explained(python, place):
     assert "b0 decides the peak load: 80.0% of its bandwidth" in python("-m", "edrp", "explain", BROKERS, place / "solution.json")
 
 
+@pytest.mark.slow
 def test_its_infeasibility_is_explained(python, place):
     small = {**json.loads(BROKERS.read_text()), "brokers": [{"name": name, "bandwidth": 1e6} for name in ("b0", "b1")]}
     (place / "small.json").write_text(json.dumps(small))
     assert "partitions transfer 1.4e+08 bytes/s, brokers 2e+06 together" in python("-m", "edrp", "solve", "small.json", code=3)
 
 
+@pytest.mark.slow
 def test_its_documents_and_methods_are_described(python):
     described = json.loads(python("-m", "edrp", "schema", "brokers-solution"))["properties"]
     assert described["metrics"]["unit"] == "moved bytes, others 1"
@@ -86,6 +88,7 @@ def test_its_documents_and_methods_are_described(python):
     }
 
 
+@pytest.mark.slow
 def test_its_families_are_generated_and_solved_as_a_batch(edrp_calls, place):
     methods = ["-m", "auto", "-m", "heaviest-first", "-m", "branch-and-bound"]
     edrp_calls(["generate", "brokers", "-n", 2, "-o", "two.jsonl"], ["batch", "two.jsonl", *methods, "-o", "rows", "-j", 1])

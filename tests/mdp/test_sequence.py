@@ -209,6 +209,7 @@ def draw_sequence(course: Course) -> MigrationSequence:
     )
 
 
+@pytest.mark.slow
 def test_a_work_limit_is_kept_and_the_bound_holds() -> None:
     problem = draw_sequence(skewed_course(4, 64, (8, 16), 10, 0.5))
     hasty = Oms().run(problem, Options(work_limit=0.7))

@@ -83,6 +83,7 @@ def test_a_longer_set_begins_with_the_shorter_one(kind):
     assert [identifier for identifier, _ in longer] == sorted(identifier for identifier, _ in longer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_sets_take_their_families_in_turn(kind):
     count = len(FAMILIES[kind])

@@ -323,7 +323,7 @@ for backend in sys.argv[1:]:
 """
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("order", [1, pytest.param(-1, marks=pytest.mark.slow)])
 def test_backends_of_one_process_do_not_depend_on_their_order(order):
     """Every pair of them in both orders: Pyomo looks at gurobipy when that is imported first, with a package of its own."""
     subprocess.run([sys.executable, "-c", BOTH_ORDERS, *ALL[::order]], check=True)

@@ -257,6 +257,7 @@ def test_instances_come_in_many_forms(word_count, tmp_path):
     assert read_instances(path) == [Instance("7", '{"kind": "edrp"}')]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), unique_by=lambda pair: pair[0], max_size=6), st.randoms())
 def test_a_fingerprint_knows_the_set_of_instances_whatever_their_order(pairs, random):
     instances = [Instance(*pair) for pair in pairs]

@@ -20,9 +20,9 @@ WORK = "Units of work"
 """Words in the docstring of what a step costs, which is no tolerance."""
 
 
-def constants(path: Path) -> Iterator[tuple[int, list[str], list[object], str]]:
+def constants(text: str) -> Iterator[tuple[int, list[str], list[object], str]]:
     """Line, names, literal values and docstring of each assignment at the top of a module."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
+    body = ast.parse(text).body
     for node, following in pairwise([*body, ast.Expr(ast.Constant(None))]):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
@@ -33,13 +33,13 @@ def constants(path: Path) -> Iterator[tuple[int, list[str], list[object], str]]:
 
 
 def test_no_other_module_has_a_tolerance():
-    files = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    files = {path: path.read_text(encoding="utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     checker = ROOT / "edrp" / "certificates" / "checker"
     wrong = [
         f"{path.relative_to(ROOT)}:{line} {', '.join(names)}"
-        for path in files
-        if path != HOME and checker not in path.parents
-        for line, names, values, docstring in constants(path)
+        for path, text in files.items()
+        if path != HOME and checker not in path.parents and re.search(r"\de-|\.0000", text)
+        for line, names, values, docstring in constants(text)
         if WORK not in docstring and any(isinstance(value, float) and 1e-16 < value < 1e-5 for value in values)
     ]
     assert len(files) > 300
@@ -48,7 +48,7 @@ def test_no_other_module_has_a_tolerance():
 
 def test_each_tolerance_has_a_docstring_and_a_use():
     names, uses = set(), set()
-    for _, defined, values, docstring in constants(HOME):
+    for _, defined, values, docstring in constants(HOME.read_text(encoding="utf-8")):
         if defined and values:
             assert docstring, defined
             names.update(defined)

@@ -359,6 +359,7 @@ def test_a_day_is_drawn_beside_its_load_and_a_period_shows_what_runs_then(solved
     opened.page.close()
 
 
+@pytest.mark.slow
 def test_a_day_of_many_periods_fits_on_a_page_and_an_infeasible_one_shows_its_load(solved):
     problem, _ = solved("day")
     long = problem.replace(periods=[period.replace(duration=60.0) for period in problem.periods] * 67)

@@ -30,6 +30,8 @@ TRACKED = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=T
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
 PACKAGE = [name for name in TRACKED if name.startswith(tuple(f"{room}/" for room in ROOMS)) and (ROOT / name).is_file()]
 
+pytestmark = pytest.mark.xdist_group("native")  # kernels of the tests are compiled once, not once per worker
+
 PROBE = """
 #include "edrp/native/python.hpp"
 namespace edrp {

@@ -141,6 +141,7 @@ def test_ranges_of_tasks_are_placed_on_devices(seed):
     assert found.objective == pytest.approx(best) if best is not None else found.status == "infeasible"
 
 
+@pytest.mark.slow
 def test_a_packing_is_found_where_the_fewest_units_are_hard_to_prove():
     demands = dict.fromkeys(np.random.default_rng(3).uniform(0.2, 0.35, 40).tolist(), 1)
     assert fits(demands, 12)

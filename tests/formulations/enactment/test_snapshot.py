@@ -37,10 +37,11 @@ def area_bound(problem: EnactmentProblem) -> float:
     return compositions(enactment_arrays(problem)).bounds.min(initial=math.inf)
 
 
-def test_the_program_is_brute_force_on_70_random_problems() -> None:
+@pytest.mark.parametrize("problems", [25, pytest.param(70, marks=pytest.mark.slow)])
+def test_the_program_is_brute_force_on_random_problems(problems: int) -> None:
     """Optimum, infeasibility, and the area bound below the optimum."""
     infeasible = 0
-    for seed in range(70):
+    for seed in range(problems):
         problem = random_enactment_problem(seed)
         best, hosts = brute_force_enactment(problem)
         solution, bound = solved(problem), area_bound(problem)
@@ -52,7 +53,7 @@ def test_the_program_is_brute_force_on_70_random_problems() -> None:
             assert solution.status == "optimal", seed
             assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-9), seed
             assert bound <= best + 1e-9, seed
-    assert 3 < infeasible < 20
+    assert problems / 24 < infeasible < problems / 3
 
 
 def test_values_by_hand() -> None:

@@ -79,6 +79,7 @@ def test_bounds_above_the_optimum_and_false_infeasibility_have_no_certificate(se
                 certify_eliminate(problem, solution.model_copy(update=false))
 
 
+@pytest.mark.slow
 def test_infeasible_limits_on_response_time_and_cost_together_are_certified():
     problem = debs2015(105.0, geometric(4, 1))
     quickest = solve(problem.replace(weights={"response_time": 1.0}), "eliminate").metrics["response_time"]

@@ -39,7 +39,7 @@ def two_operators(**changes: object) -> EdrpProblem:
     return EdrpProblem(**{**fields, **changes})
 
 
-@pytest.mark.parametrize("seed", CLASHING)
+@pytest.mark.parametrize("seed", [3, 12, 46, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (14, 19, 24, 47, 51))])
 def test_every_demand_named_is_needed(seed):
     """Together infeasible, feasible without any one of them: checked by brute force."""
     problem = random_problem(seed, combinations_limit=5e3)

@@ -228,6 +228,7 @@ def test_the_same_as_the_plain_twin(seed: int) -> None:
         assert filling.counts.tolist() == counts.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["connections", "proximity"])
 def test_thousands_of_executors_on_thousands_of_hosts(order: str) -> None:
     """Two components of 3,000 executors each on 1,000 hosts of 16 in 20 racks: as few hosts as hold them."""

@@ -212,7 +212,7 @@ def test_most_small_problems_are_solved(kind, method, parameters, found, optimal
     assert (gaps <= 1e-9).sum() >= optimal * len(answers)
 
 
-@pytest.mark.parametrize("seed", [0, 6])
+@pytest.mark.parametrize("seed", [0, pytest.param(6, marks=pytest.mark.slow)])
 def test_annealing_finds_the_optimum_of_ten_operators(seed: int) -> None:
     problem = layered(10, seed=seed)
     assert edrp.solve(problem, "annealing").objective == pytest.approx(edrp.solve(problem).objective, abs=1e-9)

@@ -35,6 +35,7 @@ def production_job(seed: int, operators: int, most: int) -> EdrpSequence:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "operators", "most"),
     [(1, 5, 5), pytest.param(2, 6, 8, marks=pytest.mark.slow), pytest.param(3, 8, 8, marks=pytest.mark.slow)],

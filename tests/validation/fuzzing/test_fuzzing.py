@@ -149,6 +149,7 @@ def test_the_same_seed_draws_the_same_cases(tmp_path):
     assert len(drawn[0]) == 5
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
     campaign = Campaign(tmp_path, kinds=("migration",), chunk=2)
     steps = run_campaign(campaign, 4)
@@ -161,6 +162,7 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
     assert (again[0], again[-1]) == (2, 4)
 
 
+@pytest.mark.slow
 def test_chunks_of_another_size_are_not_taken_for_finished_ones(tmp_path):
     *_, finished = run_campaign(Campaign(tmp_path, kinds=("migration",), chunk=1), 2)
     assert finished.cases == 2

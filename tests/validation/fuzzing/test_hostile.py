@@ -94,6 +94,7 @@ def test_infeasible_is_an_answer_of_every_method(name):
     assert set(codes.values()) <= {ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND, ExitCode.BAD_INPUT}  # which: a kind refused
 
 
+@pytest.mark.slow
 def test_small_beside_large_is_moved_without_disagreement():
     """Sizes from 0.05 B to 1e15 B: what moves is not a difference of sums over all state."""
     codes = judged_by_all_methods(text_of("num-b075bf71"))

@@ -54,6 +54,7 @@ def rows(folder: Path) -> dict[str, TopologyRow]:
     return {row.name.removeprefix("largeCluster03/"): row for row in production_rows(folder, time_limit=inf, contenders=SEARCHES)}
 
 
+@pytest.mark.slow
 def test_nodes_beside_the_bound(rows: dict[str, TopologyRow]) -> None:
     """A host of 10.45 usable cores gives five executors two each: 13 need three hosts, and the bolt fits there too."""
     outcomes = rows["wide"].outcomes or {}
@@ -85,6 +86,7 @@ def test_only_topologies_that_need_several_nodes_are_compared(rows: dict[str, To
     assert [row.name for row in several(list(rows.values()))] == ["largeCluster03/wide"]
 
 
+@pytest.mark.slow
 def test_the_table_says_what_was_refused_and_what_holds(folder: Path) -> None:
     console = Console(width=400, file=(printed := StringIO()))
     found = run(console, data=folder, time_limit=inf)
@@ -113,6 +115,7 @@ def test_claims_count_what_could_be_less() -> None:
     assert production_statements(rows[:2])[-1].holds
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 100_000))
 def test_nothing_is_below_the_bounds(seed: int) -> None:

@@ -3,11 +3,13 @@
 from io import StringIO
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from edrp.validation.papers.latency_aware import table_4
 
 
+@pytest.mark.slow
 def test_table_4_next_to_ours() -> None:
     """Every method is there with its time, the paper's and its gap; the recommended one is optimal on a small topology."""
     console = Console(file=StringIO(), width=160)

@@ -146,6 +146,7 @@ def test_order_of_mean_factors_next_to_the_paper():
     assert verdicts["the hybrid carries 1 to 3 % more than the resource-aware scheduler"] == "does not hold"
 
 
+@pytest.mark.slow
 def test_tables_and_verdicts_of_a_small_run():
     found = placements(["T-R2", "T-R7"], loads=[0.6], seeds=1, simulated=["T-R2"])
     assert {bound.least is not None for bound in found if bound.topology == "T-R2"} == {True}
@@ -157,6 +158,7 @@ def test_tables_and_verdicts_of_a_small_run():
     assert [row[0] for row in mean_table(found).rows] == list(METHODS)
 
 
+@pytest.mark.slow
 def test_the_same_placement_carries_the_same_whatever_load_it_was_made_for():
     """Three instances cannot need 0.7 of all cores: that makes no tuple cheaper."""
     found = [placed for placed in placements(["T-M3"], loads=[0.4, 0.7], seeds=1) if placed.method == RESOURCE_AWARE]
