@@ -89,10 +89,12 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m edrp.validation.fuzzing programs
 	$(BIN)/python -m edrp.validation.fuzzing certificates
 
-# Some tests start Python: the package is compiled once, not for each, whatever the environment says. One worker more than cores,
-# since tests wait for what they start.
+# Some tests start Python: what is imported is compiled once, whatever the environment says, and not by each worker, either. One
+# worker more than cores, since tests wait for what they start.
+pytest: export PYTHONDONTWRITEBYTECODE =
 pytest: $(VENV)/.installed-test
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow and not timing"
+	$(BIN)/python -m pytest --collect-only --quiet >/dev/null || true
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow and not timing"
 
 # The last line checks who imports whom, as pyproject.toml says.
 lint: $(VENV)/.installed-test
@@ -122,8 +124,7 @@ $(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
-# Thousands of files of other packages: pip would compile all of them to bytecode, this only those that a test imports, and the tests.
+# Thousands of files of other packages: pip would compile all of them to bytecode, Python does so with what it imports.
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --no-compile --editable '.[test]'
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only --quiet >$(VENV)/collected || true
 	touch $@ $(VENV)/.installed $(VENV)/.installed-demo $(VENV)/.installed-docs

@@ -1,7 +1,8 @@
 """A pair of calls or of whole commands that answer the same question: `edrp` and a peer, measured in turn.
 
-Each side of calls has a process of its own, which prepares once and then makes one call after the other; each command is a new
-process. The files of `pairs/` register the pairs, and `peers.py` measures them.
+A row is a family where it can be one: each seed draws another instance. Each side of calls has a process of its own, which
+prepares an instance and then makes one call after the other; each command is a new process. The files of `pairs/` register the
+pairs, and `peers.py` measures them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,19 +47,19 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call inside a process that stays: `prepare` makes it and is not timed."""
+    """A call inside a process that stays: `prepare` makes it, of a seed where instances are drawn, and is not timed."""
 
     name: str
-    prepare: Callable[[], Callable[[], Outcome]]
+    prepare: Callable[..., Callable[[], Outcome]]
 
 
-def solves(make: Callable[[], Any], method: str = "auto", **limits: Any) -> Callable[[], Callable[[], Outcome]]:
+def solves(make: Callable[..., Any], method: str = "auto", **limits: Any) -> Callable[..., Callable[[], Outcome]]:
     """What prepares a solve by a method of `edrp`; the first call, which is not counted, imports its modules."""
 
-    def prepare() -> Callable[[], Outcome]:
+    def prepare(*seed: int) -> Callable[[], Outcome]:
         import edrp
 
-        problem = make()
+        problem = make(*seed)
 
         def call() -> Outcome:
             solution = edrp.solve(problem, method, **limits)
@@ -91,6 +92,8 @@ class Pair:
         The sides; without a peer, `edrp` is measured alone.
     needs
         Modules without which the peer is left out.
+    drawn
+        Whether both sides are prepared with a seed, which draws the instance.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Pair:
     ours: Call | Command
     peer: Call | Command | None = None
     needs: tuple[str, ...] = ()
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +153,18 @@ def used_below() -> float:
 
 
 def serve(call: Call) -> None:
-    """Prepare, and make one call for each line that is read; standard output carries the measurements alone."""
+    """Prepare for a line with a list of seeds, make one call for others; standard output carries the measurements alone."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # solvers print there
-    run = call.prepare()
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        if line.startswith("["):
+            run = call.prepare(*json.loads(line))
+            continue
         below, here, begin = used_below(), used_here(), perf_counter()
-        outcome = run()
+        try:
+            outcome = run()
+        except Exception as error:  # as of a licence that takes small programs only
+            outcome = Outcome(note=f"{type(error).__name__}: {error}")
         clock, processor = perf_counter() - begin, used_here() - here
         processor += used_below() - below
         memory = 1024 * max(getrusage(RUSAGE_SELF).ru_maxrss, getrusage(RUSAGE_CHILDREN).ru_maxrss)
@@ -163,8 +172,8 @@ def serve(call: Call) -> None:
 
 
 @contextmanager
-def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
-    """A process that makes the calls of a side, one for each call of what is returned."""
+def calls(pair: Pair, side: str) -> Iterator[Callable[..., Measured]]:
+    """A process that makes the calls of a side, one for each call of what is returned; with a seed, of a new instance."""
     words = [sys.executable, str(SCRIPT), "--serve", side, "--only", pair.name, "--module", MODULES[pair.name]]
     surroundings = os.environ | ONE_THREAD | {"PYTHONPATH": str(SCRIPT.parent)}  # which workers of Spark inherit
     process = subprocess.Popen(
@@ -174,8 +183,8 @@ def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
     assert process.stdout
     assert process.stderr
 
-    def run() -> Measured:
-        print("run", file=process.stdin, flush=True)
+    def run(*seed: int) -> Measured:
+        print(*([list(seed)] if seed else []), "run", sep="\n", file=process.stdin, flush=True)
         line = process.stdout.readline()
         if not line:
             raise RuntimeError(f"{pair.name}, {side}: {process.stderr.read()[-2000:]}")
@@ -183,6 +192,8 @@ def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
         return Measured(processor, clock, memory, Outcome(**outcome))
 
     try:
+        if not pair.drawn:
+            print([], file=process.stdin)
         yield run
     finally:
         process.stdin.close()
@@ -193,7 +204,7 @@ def calls(pair: Pair, side: str) -> Iterator[Callable[[], Measured]]:
 
 
 @contextmanager
-def commands(command: Command) -> Iterator[Callable[[], Measured]]:
+def commands(command: Command) -> Iterator[Callable[..., Measured]]:
     """Whole processes of a command, one for each call of what is returned."""
     with TemporaryDirectory() as scratch:
         words = list(command.words(Path(scratch)))
@@ -225,14 +236,19 @@ def median_run(measured: Sequence[Measured]) -> Measured:
     return Measured(*figures, measured[-1].outcome)
 
 
-def measure(pair: Pair, repeats: int) -> Mapping[str, Measured | None]:
-    """Run both sides in turn after one run that is not counted, and take medians; a peer that is not installed is None."""
+def measure(pair: Pair, repeats: int, seeds: Sequence[int] = ()) -> list[dict[str, Measured | None]]:
+    """Run both sides in turn, seed after seed where instances are drawn, and take medians; a peer that is not installed is None.
+
+    The first run of each side, which imports what it needs, is not counted.
+    """
     lacks = pair.peer is None or not all(map(find_spec, pair.needs))
-    with runs(pair, "ours") as ours:
-        if lacks:
-            ours()
-            return {"ours": median_run([ours() for _ in range(repeats)]), "peer": None}
-        with runs(pair, "peer") as peer:
-            ours(), peer()
-            turns = [(ours(), peer()) for _ in range(repeats)]
-    return {"ours": median_run([turn[0] for turn in turns]), "peer": median_run([turn[1] for turn in turns])}
+    measured = []
+    with ExitStack() as opened:
+        sides = [opened.enter_context(runs(pair, side)) for side in (["ours"] if lacks else ["ours", "peer"])]
+        for number, seed in enumerate(seeds if pair.drawn else [None]):
+            drawn = () if seed is None else (seed,)
+            first = [side(*drawn) for side in sides]
+            turns = [[side() for side in sides] for _ in range(repeats if number == 0 else repeats - 1)]
+            ours, *peer = map(median_run, zip(*(turns if number == 0 else [first, *turns]), strict=True))
+            measured.append({"ours": ours, "peer": peer[0] if peer else None})
+    return measured

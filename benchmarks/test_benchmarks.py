@@ -5,8 +5,8 @@ from pathlib import Path
 
 import growth
 import pytest
-from peer_pairs import Command, Outcome, Pair, load_pairs, measure
-from peers import answer
+from peer_pairs import Command, Measured, Outcome, Pair, load_pairs, measure
+from peers import answer, cells
 from registry import BENCHMARKS, SUBJECTS, BenchSpec, Case
 
 FOLDER = Path(__file__).parent
@@ -44,20 +44,32 @@ def test_both_sides_of_a_pair_are_measured_with_what_they_start():
         lambda scratch: [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin!r}])"],
     )
     idle = Command("idle", lambda scratch: [sys.executable, "-c", "pass"])
-    both = measure(Pair("own", "", child, idle), 1)
+    (both,) = measure(Pair("own", "", child, idle), 1)
     assert both["ours"].processor >= 0.2
     assert both["peer"].outcome == Outcome()
-    assert measure(Pair("own", "", idle, child, needs=("no_such_module",)), 1)["peer"] is None
+    assert measure(Pair("own", "", idle, child, needs=("no_such_module",)), 1)[0]["peer"] is None
     with pytest.raises(RuntimeError, match="broken: exit code 3"):
         measure(Pair("own", "", Command("broken", lambda scratch: [sys.executable, "-c", "exit(3)"])), 1)
 
 
+def measured(seconds, *outcome):
+    return Measured(seconds, seconds, 1e6, Outcome(*outcome))
+
+
 def test_answers_of_a_pair_say_their_gap():
-    """The gap is that of the bound, nothing where a side has no bound."""
-    run = type("Run", (), {"outcome": Outcome(10.0, 9.5, "of 3")})
-    assert answer(run) == "10 (gap 5.00%) of 3"
-    assert answer(type("Run", (), {"outcome": Outcome(10.0)})) == "10"
-    assert answer(None) == ""
+    """The gap is that of the bound, nothing where a side has no bound; of several instances, the largest."""
+    assert answer([measured(1.0, 10.0, 9.5, "of 3")]) == "10 (gap 5.00%) of 3"
+    assert answer([measured(1.0, 10.0)]) == "10"
+    found = [measured(1.0, 10.0, 9.5), measured(1.0, 10.0, 10.0), measured(1.0)]
+    assert answer(found) == "1 of 3 proven, gap up to 5.00%, 1 without answer"
+
+
+def test_a_row_of_several_instances_has_its_worst_beside_its_median():
+    """Instances for which the peer failed are in the seconds, not in the ratios."""
+    ours = [measured(seconds, 1.0, 1.0) for seconds in (1.0, 2.0, 6.0)]
+    peers = [measured(2.0, 1.0, 1.0), measured(2.0, 1.0, 1.0), measured(2.0, None, None, "GurobiError: too large")]
+    row = cells([{"ours": run, "peer": peer} for run, peer in zip(ours, peers, strict=True)], "Gurobi")
+    assert row[:7] == ["2", "6", "Gurobi", "2", "0.75", "1.00", "1 of 2"]
 
 
 def test_a_slope_is_that_of_the_last_sizes_and_a_cliff_names_what_is_open():

