@@ -254,6 +254,8 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Document:
+    if (long := read_in_parts(text, known)) is not None:
+        return long
     scan = Scan(text)
     if scan.faults:
         other = text_format(text, source) if scan.top is None else ""
@@ -264,8 +266,6 @@ def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Docum
     if not isinstance(kind, str) or kind not in known():
         raise InvalidInstanceError([_unknown_kind(kind, known(), scan.names)], source)
     document = document_class(kind)
-    if (long := read_in_parts(text, document)) is not None:
-        return long
     try:
         # Strict: a number in quotes is refused, not read as a number.
         read: Document = document.__pydantic_validator__.validate_json(text, strict=True)
@@ -294,35 +294,46 @@ LINKS = re.compile(r'"links"\s*:\s*\[')
 BETWEEN = re.compile(r"\}\s*,\s*(?=\{)")
 
 
-def read_in_parts(text: str, document: type[Document]) -> Document | None:
+def read_in_parts(text: str, known: Callable[[], Collection[str]]) -> Document | None:
     """A document of one network, read with its links in parts; None where it has to be read as a whole, or is not valid.
 
-    A cut at a wrong place, such as inside of a name, leaves parts that are no JSON.
+    A cut at a wrong place, such as inside of a name, leaves parts that are no JSON. Where links have as many fields as there are
+    colons, no name is given twice in one.
 
     Parameters
     ----------
     text
-        JSON without names that are given twice in an object.
-    document
-        Class of the document.
+        JSON.
+    known
+        Names of the kinds of document that it may hold.
     """
-    field = document.model_fields.get("network")
-    network = field.annotation if field else None
     start = LINKS.search(text) if len(text) > LONG and text.count('"links"') == 1 else None
-    if start is None or not (isinstance(network, type) and issubclass(network, LinkedNodes)):
+    if start is None:
         return None
     first, last = start.end(), text.find("]", start.end())
-    kind: Any = network.model_fields["links"].annotation
-    part: TypeAdapter[Any] = TypeAdapter(kind)
+    rest = text[:first] + text[last:]
+    scan = Scan(rest)
+    kind = (scan.top or {}).get("kind")
+    if scan.faults or not isinstance(kind, str) or kind not in known():
+        return None
+    document = document_class(kind)
+    field = document.model_fields.get("network")
+    network = field.annotation if field else None
+    if not (isinstance(network, type) and issubclass(network, LinkedNodes)):
+        return None
+    link: Any = network.model_fields["links"].annotation
+    part: TypeAdapter[Any] = TypeAdapter(link)
     links: list[Any] = []
     collecting = gc.isenabled()
     gc.disable()  # documents hold no cycles, and the search for some takes a tenth of the time
     try:
         for begin, end in _parts(text, first, last):
             links += part.validate_json(f"[{text[begin:end]}]", strict=True)
+        if sum([len(link.__pydantic_fields_set__) for link in links]) != text.count(":", first, last):
+            return None
         context = {"links": tuple(links)}
         del links
-        read: Document = document.__pydantic_validator__.validate_json(text[:first] + text[last:], strict=True, context=context)
+        read: Document = document.__pydantic_validator__.validate_json(rest, strict=True, context=context)
     except ValidationError:
         return None
     finally:

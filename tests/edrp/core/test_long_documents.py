@@ -6,6 +6,7 @@ import pytest
 
 import edrp
 from edrp.core import instances
+from edrp.core.kinds import kinds
 from edrp.core.errors import InvalidInstanceError
 
 PLAIN = ("a", "b", "c", "d", "e", "f")
@@ -32,7 +33,7 @@ def in_parts(request, monkeypatch):
 @pytest.mark.parametrize("names", [PLAIN, STRANGE])
 def test_a_document_read_in_parts_is_the_same(in_parts, names, indent):
     text, whole = json.dumps(document(names), indent=indent), edrp.EdrpProblem(**document(names))
-    part = instances.read_in_parts(text, edrp.EdrpProblem)
+    part = instances.read_in_parts(text, kinds)
     assert part == whole if names is PLAIN else part in (None, whole)
     assert edrp.loads(text) == whole
 
@@ -44,6 +45,13 @@ def test_faults_of_a_long_document_have_their_places(in_parts):
     with pytest.raises(InvalidInstanceError) as info:
         edrp.loads(json.dumps(broken))
     assert {fault.place for fault in info.value.faults} == {"network.links[7].delay", "network.links[8].target", "unknown"}
+
+
+@pytest.mark.parametrize("again", [{"delay": 9.0}, {"source": "b"}])
+def test_a_name_that_is_given_twice_in_a_link_is_a_fault(in_parts, again):
+    text, link = json.dumps(document()), json.dumps(document()["network"]["links"][7])
+    with pytest.raises(InvalidInstanceError, match=rf"network.links\[7\].{next(iter(again))}: is given twice in one object"):
+        edrp.loads(text.replace(link, f"{link[:-1]}, {json.dumps(again)[1:]}"))
 
 
 def test_links_of_one_network_share_what_was_given():
