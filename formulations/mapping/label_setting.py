@@ -214,14 +214,14 @@ def _sums(amounts: Floats, limit: float) -> list[Floats]:
     return by_layer[::-1]
 
 
-LABEL_WORK = 7e-7
+LABEL_WORK = 3e-7
 """Units of work for a label that is made or examined."""
 
-COMPARISON_WORK = 2.5e-8
+COMPARISON_WORK = 1.3e-8
 """Units of work for a comparison of two labels of a place, of which there are thousands where tasks are long.
 
-Labels of a list lie anywhere in memory: measured on 10⁵ to 3 × 10⁸ comparisons, 2e-8 s each where all fit into the caches, and
-4e-8 s where they do not.
+Labels of a list lie anywhere in memory: measured on 10⁵ to 3 × 10⁸ comparisons, 1e-8 s each where all fit into the caches, and
+2e-8 s where they do not.
 """
 
 GROWTH_WORK = 5e-10

@@ -31,8 +31,8 @@ ENOUGH = 1e-3
 """Relative progress that counts."""
 
 
-CELL_WORK = 5e-8
-"""Units of work to fill a cell of a table of costs to go from each of its links."""
+FILL_WORK, CELL_WORK = 4e-4, 3e-9
+"""Units of work of a table of costs to go, with what is made of it, and to fill a cell of it from each of its links."""
 
 
 def fill_to_go(layers: MapLayers, prices: UsePrices, togo: ToGo, resource: int = -1, free: ToGo | None = None) -> None:
@@ -47,7 +47,7 @@ def fill_to_go(layers: MapLayers, prices: UsePrices, togo: ToGo, resource: int =
         When the deadline has passed.
     """
     look("costs to go")
-    spend(CELL_WORK * layers.steps)
+    spend(FILL_WORK + CELL_WORK * layers.steps)
     _native.cost_to_go(layers.graph, prices, togo, resource, togo if free is None else free)
 
 
