@@ -230,12 +230,12 @@ def seconds_for_solver() -> float | None:
 
 
 def hardness(size: int) -> float:
-    """Factor by which nodes of a larger program need more work; measured on programs of 1,000 to 110,000 entries.
+    """Factor by which nodes of a larger program need more work; measured on programs of 26 to 110,000 entries.
 
-    >>> hardness(2_000) / hardness(1_000), round(hardness(100_000) / hardness(10_000))
-    (2.0, 50)
+    >>> round(hardness(1_000) / hardness(100), 1), round(hardness(100_000) / hardness(10_000))
+    (14.7, 50)
     """
-    return size * min(max(size**0.7, 350.0), 3400.0)
+    return 6e3 + size * min(max(size**0.7, 30.0), 3400.0)
 
 
 def root_work(size: int, shape: tuple[int, ...]) -> float:

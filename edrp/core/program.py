@@ -27,8 +27,9 @@ from edrp.core.wording import suggestion
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
 """Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""
 
-BLOCK_WORK = 1e-4
-"""Units of work of building a block of columns or rows, beyond the look at the clock."""
+BLOCK_WORK, ENTRY_WORK = 1e-4, 1.5e-7
+"""Units of work of building a block of columns or rows, beyond the look at the clock; and for an entry of the matrix that is
+added, and looked through before it is handed over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,6 +249,7 @@ class Program:
         values = stacked([entry[2] for entry in entries], np.float64, shapes)
         self._matrices.append(CompressedRows.of(rows, columns, values, (count, self.columns)))
         self.nonzeros += values.size
+        spend(ENTRY_WORK * values.size)
         self._row_bounds.append((stacked([lower], np.float64, [(count,)]), stacked([upper], np.float64, [(count,)])))
         for block in named:
             self.row_blocks[block.name] = replace(block, start=self.rows + block.start)
