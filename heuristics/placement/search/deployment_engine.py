@@ -30,7 +30,7 @@ from edrp.heuristics.placement.search.search_engine import (
 )
 from edrp.placement.compiled import Compiled
 
-ANT_NODE_UNITS = 0.03
+ANT_NODE_UNITS = 0.012
 """Work of an ant per node and replica, in units of evaluating a change. Measured on 10 to 60 operators."""
 
 MAX_REPLICA_PAIRS = 10_000
