@@ -304,6 +304,9 @@ def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
 MAX_PACKED = 50
 """Largest number of compositions that are packed by best fit in search of a good incumbent."""
 
+MAX_FAILURES = 3
+"""Compositions that neither best fit nor exchanges can pack, after which exchanges are no longer tried."""
+
 WITHOUT_COMBINATIONS = ("first-fit-decreasing",)
 """Methods that do not list combinations."""
 
@@ -350,12 +353,15 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
         look("the combinations of hosts")
         bounds[index] = composition_bound(arrays, hosts)
     order = np.argsort(bounds, kind="stable")
-    counts, bounds = counts[order], bounds[order]
+    counts, bounds, failures = counts[order], bounds[order], 0
     for hosts, bound in zip(counts[:MAX_PACKED], bounds, strict=False):
         if not bound < objective:
             break
         kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
         packed = pack(arrays.sizes, arrays.min_counts.tolist(), kinds)
+        if packed is None and failures < MAX_FAILURES:  # best fit leaves too much free on hosts that are nearly full
+            packed = pack_by_exchanges(arrays.sizes, arrays.min_counts, kinds)
+            failures += packed is None
         if packed is not None:
             packed = fill(arrays, kinds, packed)
             reached = composition_objective(arrays, hosts, packed.sum(axis=0))
