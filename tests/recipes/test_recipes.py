@@ -271,6 +271,7 @@ ELSEWHERE = {
     "page": "tests/edrp/test_docs.py",
     "paper": "the tests of its folder",
     "benchmark": "make test-slow",
+    "row of the library": "tests/validation/library",
 }
 """Those that other tests run."""
 
