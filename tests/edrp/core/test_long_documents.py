@@ -6,8 +6,8 @@ import pytest
 
 import edrp
 from edrp.core import instances
-from edrp.core.kinds import kinds
 from edrp.core.errors import InvalidInstanceError
+from edrp.core.kinds import kinds
 
 PLAIN = ("a", "b", "c", "d", "e", "f")
 STRANGE = ("a", "b},{", "c]", 'd"', "links", "f , {")
