@@ -89,12 +89,10 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m edrp.validation.fuzzing programs
 	$(BIN)/python -m edrp.validation.fuzzing certificates
 
-# Some tests start Python: what is imported is compiled once, whatever the environment says, and not by each worker, either. One
-# worker more than cores, since tests wait for what they start.
-pytest: export PYTHONDONTWRITEBYTECODE =
+# Some tests start Python: the package is compiled once, not for each, whatever the environment says. One worker more than cores,
+# since tests wait for what they start.
 pytest: $(VENV)/.installed-test
-	$(BIN)/python -m pytest --collect-only --quiet >/dev/null || true
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow and not timing"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow and not timing"
 
 # The last line checks who imports whom, as pyproject.toml says.
 lint: $(VENV)/.installed-test

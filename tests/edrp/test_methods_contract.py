@@ -53,8 +53,8 @@ OTHERS = [name for name in OWN_BACKENDS if name != "highs"]
 PARTS = {name: slice(number % 3, None, 3) for number, name in enumerate(OTHERS)}
 """Each solves a third of the problems; where no optimum is compared, of a third of the kinds."""
 
-THIRDS = {name: slice(number, None, 9) for number, name in enumerate(OTHERS)}
-"""Every third one of these problems, some with rules among them, which is what the default tests solve of the feasible ones."""
+FIFTHS = {name: slice(number, None, 15) for number, name in enumerate(OTHERS)}
+"""Every fifth one of these problems, some with rules among them, which is what the default tests solve of the feasible ones."""
 
 LONG = ("feasible_problems", "work_limit")
 """Clauses that `make test-slow` checks on all problems, and with the work limits of the package."""
@@ -86,7 +86,8 @@ def keep(tmp_path, monkeypatch):
         part = PARTS.get(name, slice(None))
         kinds = slice(None) if clause == "described" or clause.endswith("problems") else part
         if not whole:
-            part = THIRDS.get(name, slice(0, None, 3)) if clause == "feasible_problems" else part
+            part = FIFTHS.get(name, slice(0, None, 5)) if clause == "feasible_problems" else part
+            kinds = slice(None, None, 2) if clause == "work_limit" and kinds == slice(None) else kinds
             monkeypatch.setattr(testing, "WORK_LIMITS", (testing.WORK_LIMITS[0], 0.03))
         monkeypatch.setattr(testing, "PART", part)
         monkeypatch.setattr(testing, "CHANGING", 1)

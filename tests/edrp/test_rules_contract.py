@@ -312,22 +312,22 @@ class Ruled(NamedTuple):
 
 
 KINDS = {
-    "edrp": Ruled(lambda seed: with_rules(PLACEMENTS[seed % 6](seed), seed), least_objective, range(1, 7), range(7, 639)),
+    "edrp": Ruled(lambda seed: with_rules(PLACEMENTS[seed % 6](seed), seed), least_objective, range(1, 4), range(4, 639)),
     "latency-aware": Ruled(
         lambda seed: with_rules(random_latency_aware_problem(seed, operators=(2, 4), nodes=(2, 4), combinations_limit=1e3), seed),
         least_objective,
-        range(5),
-        range(5, 108),
+        range(3),
+        range(3, 108),
     ),
     "rescale": Ruled(
         lambda seed: with_rules(random_rescale(seed, tasks=(3, 5)), seed),
         lambda problem: brute_force(problem)[0],
-        range(9, 14),
-        range(14, 106),
+        range(9, 11),
+        range(11, 106),
     ),
-    "migration": Ruled(migration, least_moved, range(12), range(12, 400)),
+    "migration": Ruled(migration, least_moved, range(6), range(6, 400)),
     "enactment": Ruled(enactment, least_price, range(8), range(8, 110)),
-    "mapping": Ruled(mapping, lambda problem: brute_force_mapping(problem)[0], range(20), range(20, 200)),
+    "mapping": Ruled(mapping, lambda problem: brute_force_mapping(problem)[0], range(10), range(10, 200)),
 }
 
 BLIND = {

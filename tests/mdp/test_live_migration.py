@@ -319,6 +319,7 @@ def test_random_schedules_break_the_forwarder_and_never_the_markers(routers: int
     assert [seed for seed in SEEDS if faults(run(Markers(routers, KEYS, LOG), at_random(seed)))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("routers", "keys", "log"),
     [

@@ -253,6 +253,7 @@ def test_parameters_are_checked(wrong: dict[str, object]) -> None:
         OmsParameters(**wrong)
 
 
+@pytest.mark.slow
 def test_more_partitions_than_a_float_can_count() -> None:
     """Neither counting, nor choosing a way, nor the report breaks down; what cannot be listed is refused."""
     problem = MigrationSequence(

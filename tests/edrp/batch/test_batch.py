@@ -73,6 +73,7 @@ def test_every_pair_of_instance_and_method_has_one_row_that_agrees_with_solve(mi
         assert {**document, "seconds": None} == {**alone.to_document(), "seconds": None}
 
 
+@pytest.mark.slow
 def test_a_seed_is_the_instances_own_and_several_seeds_give_several_rows(mixed):
     both = edrp.solve_batch({name: mixed[name] for name in ("word_count", "reconfigure")}, "random", seed=[1, 2], n_jobs=1)
     alone = edrp.solve_batch({"reconfigure": mixed["reconfigure"]}, "random", seed=2, n_jobs=1)

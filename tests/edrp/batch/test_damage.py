@@ -42,7 +42,7 @@ def read_methods(path) -> list[str]:
     return pq.read_table(path, columns=["method"])["method"].to_pylist()
 
 
-@pytest.mark.parametrize("damage", ["flipped", "foreign", "pipe"])
+@pytest.mark.parametrize("damage", ["flipped", *(pytest.param(damage, marks=pytest.mark.slow) for damage in ("foreign", "pipe"))])
 def test_rows_of_a_damaged_part_are_solved_again_and_the_others_are_kept(solved, tmp_path, damage):
     instances, sound = solved
     out = tmp_path / "out"

@@ -32,6 +32,7 @@ def row_of(task, outcome="solved"):
     return {**task.identity, "outcome": outcome, "finished_at": datetime.now(UTC)}
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.text(max_size=2), max_size=8), max_size=8), st.integers(0, 6))
 def test_keys_are_a_set(chunks, merged):
     keys, known = Keys(), set()

@@ -24,7 +24,13 @@ def test_the_judge_accepts_an_allocation_of_links(link_case):
     assert judged.goal == Fraction(solution.objective) - checker.TOLERANCE - link_case_constant(link_case)
 
 
-@pytest.mark.parametrize("family", ["continuum", "sequential-zones", "fat-geometric", "replicated-barabasi"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        "sequential-zones",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("continuum", "fat-geometric", "replicated-barabasi")),
+    ],
+)
 def test_the_judge_accepts_latencies_that_have_no_upper_bound(family):
     """Rounded multipliers leave reduced costs just below 0 on times without an upper bound; rows take them over."""
     problem = all_families()["latency-aware"][family].make(4, np.random.default_rng(5))

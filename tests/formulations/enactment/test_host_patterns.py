@@ -95,6 +95,7 @@ def bins(sizes: list[int], capacity: int) -> EnactmentProblem:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [120, 250])
 def test_bins_are_packed_up_to_the_bound(items: int) -> None:
     """Sizes from 20 to 100 on bins of 150 (class U of Falkenauer): the sum of the sizes is the optimum."""

@@ -28,10 +28,11 @@ def solved(problem: LeasingProblem, backend: str = "highs"):
     return solve_formulation(formulate_leasing(problem), backend)
 
 
-def test_the_program_is_brute_force_on_60_random_problems() -> None:
+@pytest.mark.parametrize("problems", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_the_program_is_brute_force_on_random_problems(problems: int) -> None:
     """Optimum, infeasibility, and both relaxations below the optimum."""
     infeasible = 0
-    for seed in range(36, 96):
+    for seed in range(36, 36 + problems):
         problem = random_leasing_problem(seed)
         best, solution = brute_force_leasing(problem), solved(problem)
         if best is None:
@@ -42,7 +43,7 @@ def test_the_program_is_brute_force_on_60_random_problems() -> None:
         assert solution.objective == pytest.approx(best, rel=1e-8, abs=1e-8), seed
         bounds = [area_relaxation(problem, whole=whole).bound for whole in (False, True)]
         assert bounds[0] <= bounds[1] + 1e-7 <= best + 2e-7, seed
-    assert 2 < infeasible < 20
+    assert 0 < infeasible < problems / 3
 
 
 def test_no_more_units_are_bought_than_hosts_can_be_of_use() -> None:

@@ -36,7 +36,7 @@ def test_an_uplink_below_all_rates_still_sends_what_has_no_rate():
 
 
 def test_no_change_makes_a_false_claim_of_label_setting_pass():
-    problems = map(random_mapping_problem, range(25))
+    problems = map(random_mapping_problem, range(10))
     refused, passed = change_certified(problems, "label-setting", 40)
-    assert refused > 400
-    assert refused + passed == 1000
+    assert refused > 160
+    assert refused + passed == 400

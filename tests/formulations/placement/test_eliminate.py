@@ -46,6 +46,7 @@ def test_a_search_that_is_stopped_at_once_has_proven_nothing() -> None:
     assert search.run(roots(model)) == -np.inf
 
 
+@pytest.mark.slow
 def test_a_loose_gap_is_kept() -> None:
     """The bound that is reported holds for the gap that was asked for."""
     problem = layered(10, seed=2)

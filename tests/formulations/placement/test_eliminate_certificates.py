@@ -93,6 +93,6 @@ def test_infeasible_limits_on_response_time_and_cost_together_are_certified():
 
 
 def test_no_change_makes_a_false_claim_of_eliminate_pass():
-    refused, passed = change_certified(map(covered, (2, 4, 5, 6, 7)), "eliminate", 30)
-    assert refused > 80
+    refused, passed = change_certified(map(covered, (2, 4, 5)), "eliminate", 30)
+    assert refused > 50
     assert passed < refused

@@ -8,7 +8,7 @@ from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 
 
-@pytest.mark.parametrize("method", ["iterated-local-search", "annealing", "hill-climbing"])
+@pytest.mark.parametrize("method", ["iterated-local-search", pytest.param("annealing", marks=pytest.mark.slow), "hill-climbing"])
 def test_searches_spread_what_shares_a_node(method):
     """With peak load alone in the objective they find the optimum of small instances, or come near it."""
     for seed in range(200, 206):

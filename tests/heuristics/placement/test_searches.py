@@ -45,7 +45,7 @@ def roomy(seed: int) -> edrp.EdrpProblem:
 # What all searches promise
 
 
-@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("method", [*METHODS, pytest.param("annealing", marks=pytest.mark.slow), "greedy", "random"])
 def test_what_is_reported_improves_up_to_the_answer(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Feasible, better and later each time; also where a colony ends worse than first fit, which it knows nothing of."""
     monkeypatch.setattr(search_engine, "CHUNK_UNITS", 1e-4)

@@ -33,6 +33,7 @@ def test_nothing_breaks_the_package(chunk, tmp_path):
     assert result["cases"] == CASES // CHUNKS
 
 
+@pytest.mark.slow
 def test_every_kind_has_documents_to_begin_with_and_methods_to_try():
     assert all(methods_for(kind) for kind in kinds())
     drawn = set()

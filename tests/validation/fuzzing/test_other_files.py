@@ -62,7 +62,7 @@ def fuzz(documents, command):
     return seen
 
 
-@pytest.mark.parametrize("name", ["validate", "explain", "plan"])
+@pytest.mark.parametrize("name", ["validate", pytest.param("explain", marks=pytest.mark.slow), "plan"])
 def test_a_solution_document_is_taken_or_refused(name, run, certified, tmp_path):
     file, document, _ = certified["migration" if name == "plan" else "word_count"]
 

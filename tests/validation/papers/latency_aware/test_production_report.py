@@ -66,6 +66,7 @@ def test_nodes_beside_the_bound(rows: dict[str, TopologyRow]) -> None:
     assert outcomes["iterated local search"].cut == pytest.approx(9 / 13)
 
 
+@pytest.mark.slow
 def test_cycles_are_placed_and_what_is_empty_is_refused_with_the_reason(rows: dict[str, TopologyRow]) -> None:
     assert rows["cycle"].cyclic
     assert not rows["wide"].cyclic
