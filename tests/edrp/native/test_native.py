@@ -280,6 +280,12 @@ def test_what_has_changed_is_compiled(compiler: Compiler) -> None:
     assert compiler.compiled() == []
 
 
+def test_a_build_for_one_python_gives_way_to_that_for_all(compiler: Compiler) -> None:
+    (older := compiler.root / "_native.cpython-311-x86_64-linux-gnu.so").write_text("older")
+    compiler.compiled()
+    assert not older.exists(), "Python would import this one"
+
+
 def test_after_a_broken_object_file_all_is_compiled(compiler: Compiler) -> None:
     compiler.compiled()
     (compiler.objects / "topic-probe.cpp.o").write_text("")
