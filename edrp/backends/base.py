@@ -233,9 +233,9 @@ def hardness(size: int) -> float:
     """Factor by which nodes of a larger program need more work; measured on programs of 26 to 110,000 entries.
 
     >>> round(hardness(1_000) / hardness(100), 1), round(hardness(100_000) / hardness(10_000))
-    (14.7, 50)
+    (11.2, 50)
     """
-    return 6e3 + size * min(max(size**0.7, 30.0), 3400.0)
+    return 9e3 + size * min(max(size**0.7, 30.0), 3400.0)
 
 
 def root_work(size: int, shape: tuple[int, ...]) -> float:
