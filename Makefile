@@ -89,10 +89,9 @@ fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m edrp.validation.fuzzing programs
 	$(BIN)/python -m edrp.validation.fuzzing certificates
 
-# Some tests start Python: the package is compiled once, not for each, whatever the environment says. One worker more than cores,
-# since tests wait for what they start.
+# Some tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow and not timing"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing"
 
 # The last line checks who imports whom, as pyproject.toml says.
 lint: $(VENV)/.installed-test

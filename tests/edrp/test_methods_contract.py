@@ -101,9 +101,15 @@ def keep(tmp_path, monkeypatch):
 NAMES = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()]
 """All clauses of one method are for one worker, which imports its modules once."""
 
+CASES = [
+    pytest.param(name, clause, marks=[pytest.mark.xdist_group(name), *[pytest.mark.slow] * slow])
+    for name in methods()
+    for clause in CHECKS
+    for slow in [name in OTHERS and not clause.endswith("feasible_problems")]  # what they share with `highs` is checked there
+]
 
-@pytest.mark.parametrize("clause", CHECKS)
-@pytest.mark.parametrize("name", NAMES)
+
+@pytest.mark.parametrize(("name", "clause"), CASES)
 def test_method_keeps_the_contract(name, clause, keep):
     keep(name, clause, whole=False)
 
