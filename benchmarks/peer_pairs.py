@@ -152,8 +152,11 @@ def used_below() -> float:
     return sum(ticks.get(process, 0) for process in below[1:]) / os.sysconf("SC_CLK_TCK")
 
 
-def serve(call: Call) -> None:
-    """Prepare for a line with a list of seeds, make one call for others; standard output carries the measurements alone."""
+def serve(call: Call, side: str) -> None:
+    """Prepare for a line with a list of seeds, make one call for others; standard output carries the measurements alone.
+
+    An error of a peer, as of a licence that takes small programs only, is its answer; one of `edrp` ends the process.
+    """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # solvers print there
     for line in sys.stdin:
@@ -163,7 +166,9 @@ def serve(call: Call) -> None:
         below, here, begin = used_below(), used_here(), perf_counter()
         try:
             outcome = run()
-        except Exception as error:  # as of a licence that takes small programs only
+        except Exception as error:
+            if side == "ours":
+                raise
             outcome = Outcome(note=f"{type(error).__name__}: {error}")
         clock, processor = perf_counter() - begin, used_here() - here
         processor += used_below() - below

@@ -90,7 +90,7 @@ def main(
         import_module(module)
         call = getattr(PAIRS[only], side)
         assert isinstance(call, Call)
-        serve(call)
+        serve(call, side)
         return
     seeds = np.random.default_rng(day or commit_day()).integers(10**6, size=instances).tolist()
     headings = "edrp, s", "worst", "peer", "peer, s", "ratio", "worst", "ahead", "MB", "answer", "peer's answer"

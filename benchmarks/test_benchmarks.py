@@ -53,6 +53,7 @@ def test_both_sides_of_a_pair_are_measured_with_what_they_start():
 
 
 def measured(seconds, *outcome):
+    """A run of that many seconds, with objective, bound and note."""
     return Measured(seconds, seconds, 1e6, Outcome(*outcome))
 
 

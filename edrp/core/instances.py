@@ -321,8 +321,8 @@ def read_in_parts(text: str, known: Callable[[], Collection[str]]) -> Document |
     network = field.annotation if field else None
     if not (isinstance(network, type) and issubclass(network, LinkedNodes)):
         return None
-    link: Any = network.model_fields["links"].annotation
-    part: TypeAdapter[Any] = TypeAdapter(link)
+    annotation: Any = network.model_fields["links"].annotation
+    part: TypeAdapter[Any] = TypeAdapter(annotation)
     links: list[Any] = []
     collecting = gc.isenabled()
     gc.disable()  # documents hold no cycles, and the search for some takes a tenth of the time
