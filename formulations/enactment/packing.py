@@ -176,13 +176,15 @@ SET_WORK = 4e-7
 """Units of work for a set of instances, listed, sorted and compared."""
 
 
-def pack_by_exchanges(sizes: Sizes, counts: Ints, types: Sequence[int], until: float = -np.inf) -> Contents | None:
+def pack_by_exchanges(
+    sizes: Sizes, counts: Ints, types: Sequence[int], until: float = -np.inf, rounds: int = MAX_ROUNDS
+) -> Contents | None:
     """Pack instances of each operator into hosts of the given types by exchanges; None where none is found that fits.
 
     All are placed where most is left, full or not. Then one host after the other exchanges instances with one that comes later,
     so that it is full and not overfull; the last one bears the rest. What is free in all is what the hosts before it may leave.
-    Nothing is found either where less than `until` is left of the time, or where operators may not share hosts, which exchanges
-    do not look at.
+    Nothing is found either where less than `until` is left of the time, after a number of `rounds`, or where operators may not
+    share hosts, which exchanges do not look at.
     """
     kinds = np.array(types, np.int64)
     may_run = np.any(sizes.room[kinds] > 0, axis=0)
@@ -192,7 +194,7 @@ def pack_by_exchanges(sizes: Sizes, counts: Ints, types: Sequence[int], until: f
     if (packing.free.sum(axis=0) < 0).any():
         return None
     generator, idle = np.random.default_rng(0), 0
-    for number in range(min(MAX_ROUNDS, QUICK_ROUNDS + int(counts.sum()) // INSTANCES_PER_ROUND)):
+    for number in range(min(rounds, QUICK_ROUNDS + int(counts.sum()) // INSTANCES_PER_ROUND)):
         packing.max_sets = MAX_SETS[number >= QUICK_ROUNDS]
         if (packing.free >= 0).all():
             return packing.contents
@@ -304,8 +306,9 @@ def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
 MAX_PACKED = 50
 """Largest number of compositions that are packed by best fit in search of a good incumbent."""
 
-MAX_FAILURES = 3
-"""Compositions that neither best fit nor exchanges can pack, after which exchanges are no longer tried."""
+MAX_FAILURES, EXCHANGED_SHARE = 3, 0.8
+"""Compositions that neither best fit nor exchanges can pack, after which exchanges are no longer tried, and the share of the time
+that is left afterwards."""
 
 WITHOUT_COMBINATIONS = ("first-fit-decreasing",)
 """Methods that do not list combinations."""
@@ -353,14 +356,14 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
         look("the combinations of hosts")
         bounds[index] = composition_bound(arrays, hosts)
     order = np.argsort(bounds, kind="stable")
-    counts, bounds, failures = counts[order], bounds[order], 0
+    counts, bounds, failures, until = counts[order], bounds[order], 0, EXCHANGED_SHARE * units_left()
     for hosts, bound in zip(counts[:MAX_PACKED], bounds, strict=False):
         if not bound < objective:
             break
         kinds = np.repeat(np.arange(hosts.size), hosts).tolist()
         packed = pack(arrays.sizes, arrays.min_counts.tolist(), kinds)
         if packed is None and failures < MAX_FAILURES:  # best fit leaves too much free on hosts that are nearly full
-            packed = pack_by_exchanges(arrays.sizes, arrays.min_counts, kinds)
+            packed = pack_by_exchanges(arrays.sizes, arrays.min_counts, kinds, until, QUICK_ROUNDS)
             failures += packed is None
         if packed is not None:
             packed = fill(arrays, kinds, packed)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -211,7 +212,7 @@ def test_an_unreadable_source_is_refused_before_any_work(run, write, tmp_path, c
 
 
 def test_a_column_of_problems_in_place_of_their_texts_is_explained(word_count):
-    frame = pytest.importorskip("pandas").DataFrame({"id": ["a"], "instance": [word_count]})
+    frame = pd.DataFrame({"id": ["a"], "instance": [word_count]})
     with pytest.raises(InvalidInstanceError, match=r"column instance .*JSON text \(problem.model_dump_json\(\)\)"):
         read_instances(frame)
     frame["instance"] = [word_count.model_dump_json()]
