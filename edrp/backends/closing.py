@@ -12,10 +12,12 @@ together are a proof that a program is unbounded, since some multiple of a ratio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
+import highspy
 import numpy as np
 
 from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
@@ -23,7 +25,7 @@ from edrp.backends.exact_rows import exceeded_covers
 from edrp.backends.highs import solve_arrays
 from edrp.backends.integer_equations import contradict_integers
 from edrp.backends.points import bounded, polished, rounding_of
-from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree
+from edrp.backends.proof_tree import TRIED, BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree, Waiting
 from edrp.core import tolerances
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import deadline, now
@@ -76,6 +78,12 @@ ENDLESS = "the solver calls this unbounded, which takes a feasible point and a r
 """Note of an answer "unbounded" without evidence."""
 
 
+Rows = Sequence[tuple[Sequence[int], Sequence[float], float]]
+"""Columns, coefficients and upper bound of each row."""
+
+Cuts = Callable[[Floats], Rows]
+
+
 class Closing(ProofTree):
     """A tree that proves an optimum or infeasibility for certain, and takes a better point for the new incumbent.
 
@@ -87,6 +95,9 @@ class Closing(ProofTree):
         Value of the incumbent, None to prove that there is no point; a point that is found is raised as `BetterPointError`.
     tolerance
         By how much an optimum may be better than an incumbent of this value.
+    cuts
+        Rows that every point of the program keeps and a point of its relaxation breaks: for each its columns, coefficients and
+        upper bound. Where it is given, branches are chosen by fractions alone, which is quickest where cuts close most boxes.
 
     Attributes
     ----------
@@ -94,14 +105,58 @@ class Closing(ProofTree):
     target : its value, or that of the incumbent.
     """
 
-    def __init__(self, arrays: Arrays, target: float | None, tolerance: Callable[[float], float]) -> None:
+    def __init__(
+        self, arrays: Arrays, target: float | None, tolerance: Callable[[float], float], cuts: Cuts | None = None
+    ) -> None:
         wide = widened(arrays, tolerances.FEASIBILITY_TOLERANCE if target is None else tolerances.SUM_ROUNDING)
         super().__init__(with_implied_bounds(wide, target), target, 1.0 if target is None else tolerance(target))
         self.target = target
         self.point: Floats | None = None
-        self._program, self._tolerance = arrays, tolerance
+        self._program, self._tolerance, self._cuts = arrays, tolerance, cuts
+        self._tries = TRIED if cuts is None else 0
+        self._count_entries()
+
+    def _count_entries(self) -> None:
+        """Number and sizes of the entries of each column, for the rounding of its reduced cost."""
         self._sizes = abs(self._transposed)
         self._entries = np.diff(self._transposed.indptr) + 2
+
+    def _next(self, waiting: list[Waiting]) -> int:
+        """Return the place of the box with the least bound where cuts keep the tree small."""
+        if self._cuts is None:
+            return super()._next(waiting)
+        bounds = [-math.inf if parent is None else parent.value for _, _, parent in waiting]
+        return len(bounds) - 1 - bounds[::-1].index(min(bounds))
+
+    def _solve(self, box: Box, basis: Any) -> NodeRelaxation:
+        """Solve the relaxation, again while its point breaks cuts."""
+        missing = 0 if basis is None else self.arrays.row_lower.size - len(basis.row_status)
+        if missing:  # cuts came since
+            basis.row_status = [*basis.row_status, *[highspy.HighsBasisStatus.kBasic] * missing]
+        solved = super()._solve(box, basis)
+        while self._cuts is not None and solved.value < self.cutoff and (rows := self._cuts(solved.point)):
+            self._add(rows)
+            solved = super()._solve(box, None)
+        return solved
+
+    def _add(self, rows: Rows) -> None:
+        """Add rows to the program and to the solver's."""
+        columns, values, most = (list(part) for part in zip(*rows, strict=True))
+        starts = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+        entries = np.concatenate(columns, dtype=np.int32), np.concatenate(values, dtype=float)
+        lower, upper = np.full(len(rows), -np.inf), np.array(most, float)
+        self._solver.addRows(len(rows), lower, upper, int(starts[-1]), starts[:-1], *entries)
+        matrix = self.arrays.matrix
+        parts = np.append(matrix.data, entries[1]), np.append(matrix.indices, entries[0])
+        starts = np.append(matrix.indptr[:-1], matrix.nnz + starts)
+        self.arrays = replace(
+            self.arrays,
+            matrix=sparse.csr_array((*parts, starts), shape=(starts.size - 1, matrix.shape[1])),
+            row_lower=np.append(self.arrays.row_lower, lower),
+            row_upper=np.append(self.arrays.row_upper, upper),
+        )
+        self._transposed = self.arrays.matrix.T.tocsr()
+        self._count_entries()
 
     def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
         """Take over what is better than the incumbent; None where that closes the box, else a branch on any column left."""
@@ -139,10 +194,11 @@ class Closing(ProofTree):
         """Whether the multipliers of a leaf hold for certain."""
         if (box[0] > box[1]).any():
             return True
+        y = np.append(solved.multipliers, np.zeros(self.arrays.row_lower.size - solved.multipliers.size))  # cuts came since
         if solved.value < math.inf:
-            return self._reaches(solved.multipliers, box, self.better, costs=True)
-        size = float(np.abs(solved.multipliers).max(initial=0.0)) or 1.0
-        return any(self._reaches(sign / size * solved.multipliers, box, 0.0, costs=False) for sign in (1.0, -1.0))
+            return self._reaches(y, box, self.better, costs=True)
+        size = float(np.abs(y).max(initial=0.0)) or 1.0
+        return any(self._reaches(sign / size * y, box, 0.0, costs=False) for sign in (1.0, -1.0))
 
     def _reaches(self, y: Floats, box: Box, bound: float, *, costs: bool) -> bool:
         """Whether multipliers prove a bound above a value, with fractions if floats are too coarse."""

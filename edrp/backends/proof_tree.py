@@ -72,6 +72,10 @@ class NodeRelaxation:
     basis: Any = None
 
 
+Waiting = tuple[Box, NodeRelaxation | None, NodeRelaxation | None]
+"""A box, its relaxation if that is known, and that of its parent."""
+
+
 @dataclass(slots=True)
 class PseudoCosts:
     """Mean gains of a candidate in both directions, per unit of distance."""
@@ -100,6 +104,7 @@ class ProofTree:
         self.lines: list[list[Any]] = []
         self.leaves = 0
         self._gains: dict[tuple[str, int], PseudoCosts] = {}
+        self._tries = TRIED
         self._solver = _solver(arrays, objective=not self.feasibility)
         self._columns = np.arange(arrays.lower.size, dtype=np.int32)
         self._transposed = arrays.matrix.T.tocsr()
@@ -121,11 +126,13 @@ class ProofTree:
         NotClosedError
             When a leaf does not hold in exact arithmetic.
         """
-        waiting: list[tuple[Box, NodeRelaxation | None, Any]] = [((self.arrays.lower, self.arrays.upper), None, None)]
+        waiting: list[Waiting] = [((self.arrays.lower, self.arrays.upper), None, None)]
         while waiting:
             look("the certificate")
-            box, solved, basis = waiting.pop()
-            solved = self._solve(box, basis) if solved is None else solved
+            box, solved, parent = waiting.pop(self._next(waiting))
+            if parent is not None and parent.value >= self.cutoff and self._closes(box, parent):
+                continue  # the target has changed since
+            solved = self._solve(box, None if parent is None else parent.basis) if solved is None else solved
             if solved.value >= self.cutoff and self._closes(box, solved):
                 continue
             branch, children = self._choose(box, solved)
@@ -135,8 +142,12 @@ class ProofTree:
                 continue
             self.lines.append([branch.kind, branch.key, branch.detail])
             boxes = self._boxes(box, branch)
-            waiting += [(boxes[side], children[side], solved.basis) for side in (1, 0)]
+            waiting += [(boxes[side], children[side], solved) for side in (1, 0)]
         return self.lines
+
+    def _next(self, waiting: list[Waiting]) -> int:
+        """Return the place of the box that comes next: the last one, for a pre-order."""
+        return len(waiting) - 1
 
     def _solve(self, box: Box, basis: Any) -> NodeRelaxation:
         solver = self._solver
@@ -256,7 +267,7 @@ class ProofTree:
         for branch, distances in scored:
             gains = self._gains.setdefault((branch.kind, branch.key), PseudoCosts())
             children: list[NodeRelaxation | None] = [None, None]
-            if gains.count.min() < RELIABLE and tried < TRIED:
+            if gains.count.min() < RELIABLE and tried < self._tries:
                 tried += 1
                 for side, child in enumerate(self._boxes(box, branch)):
                     children[side] = result = self._solve(child, solved.basis)

@@ -10,12 +10,13 @@ The program "paths" has a column for each arc that a flow can take. Where flows 
    for all that may use them, sends all of its rate over the public network.
 
 The program that is left holds the other flows, and only limits that can be exceeded. Rows say how many routes an arc can carry
-at most: with rates of similar size, its linear relaxation is then mostly integral, or nearly so.
+at most, and cuts that a set of flows is too much for an arc (`route_covers.py`): its linear relaxation is then mostly integral.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from math import fsum, inf
 from typing import NamedTuple
@@ -36,6 +37,7 @@ from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer, Proof, resolution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.formulations.mapping.link_allocation import public_rates, public_room
+from edrp.formulations.mapping.route_covers import ScarceArc, violated_covers
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits
 
@@ -45,8 +47,8 @@ MAX_ROUTES = 50
 STEP_WORK = 1e-6
 """Units of work for a server that a listed route leads to."""
 
-TREE_WORK = 0.001
-"""Units of work for the tree before HiGHS has its turn; most programs take a few linear programs of it."""
+TREE_WORK = 0.02
+"""Units of work for the tree before HiGHS has its turn; most programs take a dozen linear programs of it."""
 
 Servers = tuple[int, ...]
 """A route, or an arc, by the numbers of its servers."""
@@ -173,11 +175,13 @@ class RouteProgram(NamedTuple):
     ----------
     flows : numbers of the flows that have columns: one `public` each, and their `route`s.
     routes : flow and route of each column `route`.
+    arcs : scarce arcs.
     """
 
     program: Program
     flows: list[int]
     routes: list[tuple[int, Servers]]
+    arcs: list[ScarceArc]
 
 
 def formulate_routes(problem: LinkAllocationProblem, choices: RouteChoices) -> RouteProgram:
@@ -192,12 +196,12 @@ def formulate_routes(problem: LinkAllocationProblem, choices: RouteChoices) -> R
     of_flow = np.array([*(place[index] for index, _ in routes), *range(len(flows))], np.int64)
     columns = np.concatenate([route_columns, public_columns])
     program.add_rows("network", len(flows), [(of_flow, columns, 1.0)], lower=kept, upper=1.0)
-    _add_limits(program, choices, flows, routes)
+    arcs = _add_limits(program, choices, flows, routes)
     gains = [_gain(problem, problem.flows[index], len(route)) for index, route in routes]
     room = public_room(choices.flows, choices.network)
     gains += [_gain(problem, problem.flows[index], 0) * room[index] for index in flows]
     program.minimise(Linear.of(columns, -np.array(gains), constant=_lost(problem, choices)))
-    return RouteProgram(program, flows, routes)
+    return RouteProgram(program, flows, routes, arcs)
 
 
 def _gain(problem: LinkAllocationProblem, flow: Flow, servers: int) -> float:
@@ -215,10 +219,12 @@ def _lost(problem: LinkAllocationProblem, choices: RouteChoices) -> float:
     return lost
 
 
-def _add_limits(program: Program, choices: RouteChoices, flows: list[int], routes: list[tuple[int, Servers]]) -> None:
+def _add_limits(
+    program: Program, choices: RouteChoices, flows: list[int], routes: list[tuple[int, Servers]]
+) -> list[ScarceArc]:
     """Add rows `limit`, shares in use of scarce resources, each at most all of it, and after them `count`, one for each arc.
 
-    These hold no more routes over an arc than there is room for, were they all of the smallest rates.
+    These hold no more routes over an arc than there is room for, were they all of the smallest rates. Returns the arcs.
     """
     flow, rate = choices.flows, choices.flows.rate.tolist()
     parts = [1.0] * len(routes) + public_room(flow, choices.network)[flows].tolist()
@@ -231,12 +237,17 @@ def _add_limits(program: Program, choices: RouteChoices, flows: list[int], route
                 takers[resource].append((index, column))
     entries: list[tuple[int, int, float]] = []
     counts: list[float] = []
+    scarce: list[ScarceArc] = []
     for row, (resource, pairs) in enumerate(takers.items()):
         limit = choices.limits[resource] or 1.0  # of nothing, shares of one are as good
         entries += [(row, column, rate[index] * parts[column] / limit) for index, column in pairs]
         if resource[0] >= 0:
             room = limit * (1 + LIMIT_SLACK / 2)
-            smallest = accumulate(sorted(rate[index] for index in {index for index, _ in pairs}))
+            takers_of: dict[int, list[int]] = {}
+            for index, column in pairs:
+                takers_of.setdefault(index, []).append(column)
+            scarce.append(ScarceArc(room, [rate[index] for index in takers_of], list(takers_of.values())))
+            smallest = accumulate(sorted(scarce[-1].rates))
             entries += [(len(takers) + len(counts), column, 1.0) for _, column in pairs]
             counts.append(float(sum(used <= room for used in smallest)))
     arcs = [resource[0] >= 0 for resource in takers]
@@ -245,6 +256,7 @@ def _add_limits(program: Program, choices: RouteChoices, flows: list[int], route
     ]
     rows, columns, shares = ([entry[part] for entry in entries] for part in range(3))
     program.add_rows("limit", len(takers) + len(counts), [(rows, columns, shares)], upper=np.array([*upper, *counts]))
+    return scarce
 
 
 class RouteSelection(Method):
@@ -269,7 +281,7 @@ class RouteSelection(Method):
         assert choices is not None, "the problem is refused"
         chosen = formulate_routes(problem, choices)
         program, build_seconds = chosen.program, options.seconds
-        result, proof = _solved(program, options)
+        result, proof = _solved(chosen, options)
         allocations = None if result.values is None else _allocations(problem, choices, chosen, result.values)
         answer = Answer(
             status=result.status,
@@ -284,7 +296,7 @@ class RouteSelection(Method):
         return answer.resting_on(proof)
 
 
-def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | None]:
+def _solved(chosen: RouteProgram, options: Options) -> tuple[ProgramResult, Proof | None]:
     """The result of a tree, mostly of a few linear programs; where it grows, of HiGHS, which starts from its best point.
 
     The tree begins without an incumbent and leaves half of what does not matter open.
@@ -293,17 +305,19 @@ def _solved(program: Program, options: Options) -> tuple[ProgramResult, Proof | 
     def tolerance(target: float) -> float:
         return SAME_VALUE if target == inf else max(options.gap * abs(target), resolution(target)) / 2
 
-    tree = None
-    if program.columns:
-        try:
-            tree = Closing(program.arrays(), inf, tolerance)
-            with deadline(now() + TREE_WORK):
-                tree.run()
-            if tree.point is None:
-                return ProgramResult("infeasible", "finished"), None
-            return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better), None
-        except (OutOfTimeError, NotClosedError):
-            pass  # HiGHS goes on
+    program, tree = chosen.program, None
+    if not program.columns:
+        lost = program.arrays().constant
+        return ProgramResult("optimal", "finished", np.zeros(0), lost, lost), None
+    try:
+        tree = Closing(program.arrays(), inf, tolerance, partial(violated_covers, chosen.arcs))
+        with deadline(now() + TREE_WORK):
+            tree.run()
+        if tree.point is None:
+            return ProgramResult("infeasible", "finished"), None
+        return ProgramResult("optimal", "finished", tree.point, tree.target, tree.better), None
+    except (OutOfTimeError, NotClosedError):
+        pass  # HiGHS goes on
     result = solve_program(
         program,
         work_limit=None if options.limit == inf else options.remaining,
