@@ -153,7 +153,8 @@ def second_look(arrays: Arrays, options: base.SolverOptions, until: float, first
     if first.objective is not None and base.bounds_prove(arrays, first.objective):
         return first
     if first.searched:
-        return first if arrays.matrix.nnz > MAX_REPEATED else _repeated(arrays, options, until, first)
+        small = arrays.matrix.nnz <= MAX_REPEATED and not _relaxation_confirms(arrays, options, until, first)
+        return _repeated(arrays, options, until, first) if small else first
     if first.status == "infeasible" and contradict_integers(arrays):
         return first
     without_values: Status = "none" if first.values is None else "feasible"
@@ -217,6 +218,13 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
     columns = np.maximum(arrays.lower - point, point - arrays.upper)
     broken = max(rows.max(initial=0.0), columns.max(initial=0.0))
     return bool(broken <= EXACT_FEASIBILITY * max(1.0, np.abs(used).max(initial=0.0)))
+
+
+def _relaxation_confirms(arrays: Arrays, options: base.SolverOptions, until: float, first: base.ProgramResult) -> bool:
+    """Whether the linear relaxation proves an optimum, for which a search without presolve would take longer."""
+    with suppress(OutOfTimeError):
+        return first.objective is not None and _relaxation_proves(arrays, options, until, first)
+    return False
 
 
 def _relaxation_proves(arrays: Arrays, options: base.SolverOptions, until: float, first: base.ProgramResult) -> bool:
