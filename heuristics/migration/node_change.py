@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.budget import spend
-from edrp.core.late_imports import optimize
+from edrp.core.late_imports import csgraph, optimize, sparse
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.migration.intervals import Assignment, Interval, load_limit, sums_before
 from edrp.migration.single_step import MigrationProblem
@@ -141,6 +141,10 @@ def newest_leave(nodes_before: int, nodes_after: int) -> Ints:
     return np.where(nodes < nodes_before, nodes, NEW_NODE)
 
 
+MAX_DENSE = 10**6
+"""Pairs of groups and old nodes up to which all of them are laid out; beyond, only those that share state."""
+
+
 def matched(change: NodeCountChange, groups: Ints) -> Reassignment:
     """Let each group of tasks go to the old node that holds most of it, all groups together at the least cost.
 
@@ -150,10 +154,22 @@ def matched(change: NodeCountChange, groups: Ints) -> Reassignment:
         Group of each task, 0 … nodes_after − 1.
     """
     before, after = change.nodes_before, change.nodes_after
-    shared = np.bincount(groups * before + change.node_of_task, change.state_size, minlength=after * before)
-    group, node = optimize.linear_sum_assignment(shared.reshape(after, before), maximize=True)
     former = np.full(after, NEW_NODE, dtype=np.int64)
-    former[group] = node
+    if after * before <= MAX_DENSE:
+        shared = np.bincount(groups * before + change.node_of_task, change.state_size, minlength=after * before)
+        group, node = optimize.linear_sum_assignment(shared.reshape(after, before), maximize=True)
+        former[group] = node
+        return Reassignment(groups, former)
+    # A column more for each group lets it stay without an old node; such groups are given the ones that nobody wants.
+    alone = np.arange(after)
+    pairs = np.append(groups, alone), np.append(change.node_of_task, before + alone)
+    sizes = np.append(change.state_size, np.zeros(after))
+    sharing = sparse.coo_array((sizes, pairs), shape=(after, before + after)).tocsr()
+    sharing.data += 1.0  # for every choice alike: an entry of 0 would be none
+    group, node = csgraph.min_weight_full_bipartite_matching(sharing, maximize=True)
+    former[group] = np.where(node < before, node, NEW_NODE)
+    left, unused = np.flatnonzero(former == NEW_NODE), np.setdiff1d(np.arange(before), former)
+    former[left[: unused.size]] = unused[: left.size]
     return Reassignment(groups, former)
 
 

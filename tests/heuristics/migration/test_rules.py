@@ -10,8 +10,10 @@ from scipy.optimize import linear_sum_assignment
 
 from edrp.core.methods import Options
 from edrp.core.solve import checked
+from edrp.heuristics.migration import node_change
 from edrp.heuristics.migration.methods import METHODS
 from edrp.heuristics.migration.node_change import (
+    NEW_NODE,
     BalancedPacking,
     ConsistentHashing,
     EvenSplit,
@@ -165,6 +167,19 @@ class TestEvenSplit:
         assert np.ptp(np.bincount(plain.node_of_task, minlength=change.nodes_after)) <= 1
         np.testing.assert_array_equal(plain.node_of_task, matched.node_of_task)
         assert reassignment_outcome(change, matched).moved_state <= reassignment_outcome(change, plain).moved_state + 1e-9
+
+    @settings(deadline=None)
+    @given(st.integers(0, 2**32 - 1))
+    def test_many_groups_are_matched_as_well_as_few(self, seed: int) -> None:
+        """By those that share state alone: the same old nodes in use, and as much that stays."""
+        change = random_change(seed)
+        few = EvenSplit(matching=True)(change)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(node_change, "MAX_DENSE", 0)
+            many = EvenSplit(matching=True)(change)
+        assert np.sum(many.former != NEW_NODE) == np.sum(few.former != NEW_NODE)
+        moved = reassignment_outcome(change, few).moved_state
+        assert reassignment_outcome(change, many).moved_state == pytest.approx(moved, rel=1e-12, abs=1e-9)
 
 
 class TestBalancedPacking:
