@@ -166,8 +166,8 @@ def matched(change: NodeCountChange, groups: Ints) -> Reassignment:
     sizes = np.append(change.state_size, np.zeros(after))
     sharing = sparse.coo_array((sizes, pairs), shape=(after, before + after)).tocsr()
     sharing.data += 1.0  # for every choice alike: an entry of 0 would be none
-    group, choice = csgraph.min_weight_full_bipartite_matching(sharing, maximize=True)
-    former[group] = np.where(choice < before, choice, NEW_NODE)
+    matching = csgraph.min_weight_full_bipartite_matching(sharing, maximize=True)
+    former[matching[0]] = np.where(matching[1] < before, matching[1], NEW_NODE)
     left, unused = np.flatnonzero(former == NEW_NODE), np.setdiff1d(np.arange(before), former)
     former[left[: unused.size]] = unused[: left.size]
     return Reassignment(groups, former)
