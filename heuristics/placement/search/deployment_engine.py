@@ -30,8 +30,11 @@ from edrp.heuristics.placement.search.search_engine import (
 )
 from edrp.placement.compiled import Compiled
 
-ANT_NODE_UNITS = 0.012
-"""Work of an ant per node and replica, in units of evaluating a change. Measured on 10 to 60 operators."""
+SEARCHED_SHARE = 0.6
+"""Work of a change that a local search looks at, by that of evaluating it whole."""
+
+ANT_NODE_UNITS = 1.3e-8
+"""Units of work of an ant for a candidate node of a replica; of R replicas at most it mostly draws about √R."""
 
 MAX_REPLICA_PAIRS = 10_000
 """Maximum number of pairs of replicas per operator, over its streams, for which single replicas are searched."""
@@ -156,8 +159,9 @@ class DeploymentEngine(SearchEngine):
         self.compiled = compiled
         self.arrays = placement_arrays(compiled)
         self.memory = DeploymentMemory.empty(self.arrays)
-        self.units, self.scale = evaluation_units(compiled), self.arrays.scale
-        self.ant_units = self.units * (1.0 + ANT_NODE_UNITS * len(compiled.nodes) * int(self.arrays.max_replicas.sum()))
+        self.units, self.scale = SEARCHED_SHARE * evaluation_units(compiled), self.arrays.scale
+        candidates = np.diff(self.arrays.candidate_start)
+        self.ant_units = self.units + ANT_NODE_UNITS * float(candidates @ np.sqrt(self.arrays.max_replicas))
 
     def ignore_objective(self) -> None:
         """Compare deployments by the limits and rules that they break alone."""
