@@ -71,19 +71,15 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
     node = np.concatenate(quotient.members)
     owner = quotient.owner[node]
     room = quotient.capacity[owner]
-    for order in _orders(quotient, items):
+    # Items with few classes first, and the largest first; then the largest first whatever their classes.
+    scale = quotient.capacity.max(axis=0, initial=1.0, where=np.isfinite(quotient.capacity))
+    size = {id(item): float((item.load / scale).max(initial=0.0)) for item in items}
+    first = sorted(items, key=lambda item: (item.classes.bit_count(), -size[id(item)]))
+    for order in [sorted(items, key=lambda item: -size[id(item)]), first]:
         places = _packed(order, owner, room)
         if places is not None:
             return count_replicas(quotient, [item.contents for item in order], node[places][:, None] == np.arange(node.size))
     return None
-
-
-def _orders(quotient: Quotient, items: list[PackedItem]) -> list[list[PackedItem]]:
-    """Items with few classes first, and the largest first; then the largest first whatever their classes."""
-    scale = quotient.capacity.max(axis=0, initial=1.0, where=np.isfinite(quotient.capacity))
-    size = {id(item): float((item.load / scale).max(initial=0.0)) for item in items}
-    first = sorted(items, key=lambda item: (item.classes.bit_count(), -size[id(item)]))
-    return [sorted(items, key=lambda item: -size[id(item)]), first]
 
 
 def _packed(items: list[PackedItem], owner: Ints, capacity: Floats) -> Ints | None:

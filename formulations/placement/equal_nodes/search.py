@@ -458,16 +458,13 @@ class CaseSearch:
         assert self._bounds is not None
         for view in self._views:
             self._alive &= ~(self._bounds.marginals(view) > self.incumbent.objective)
-            self._shorten(view)
-
-    def _shorten(self, view: PricedGraph) -> None:
-        """Lower the longest downtime to what a placement may have that costs no more than the incumbent."""
-        quotient = self.quotient
-        price = quotient.model.downtime - float(view.prices.moves.sum())
-        if quotient.least_downtime and price > 0 and view.bound < self.incumbent.objective:
-            longest = quotient.least_downtime + (self.incumbent.objective - view.bound) / price
-            if longest < quotient.longest_downtime:
-                self.quotient = replace(quotient, longest_downtime=longest)
+            # Lower the longest downtime to what a placement may have that costs no more than the incumbent.
+            quotient = self.quotient
+            price = quotient.model.downtime - float(view.prices.moves.sum())
+            if quotient.least_downtime and price > 0 and view.bound < self.incumbent.objective:
+                longest = quotient.least_downtime + (self.incumbent.objective - view.bound) / price
+                if longest < quotient.longest_downtime:
+                    self.quotient = replace(quotient, longest_downtime=longest)
 
     def _search(self) -> StateLabelSearch:
         assert self._graph is not None
