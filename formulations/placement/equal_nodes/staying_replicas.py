@@ -70,10 +70,10 @@ def soonest(quotient: Quotient, pattern: Pattern) -> tuple[float, Ints]:
     promised = promised_downtime(quotient, pattern)
     room = quotient.capacity[quotient.owner] + QUOTIENT_USE_SLACK
     # Use of the nodes by blocks that have to be on one of them, and the operators in no block.
-    use, spread = np.zeros((quotient.owner.size, quotient.capacity.shape[1])), list(range(quotient.operators))
-    for block in find_blocks(quotient, pattern):
+    use = np.zeros((quotient.owner.size, quotient.capacity.shape[1]))
+    blocks, spread = find_blocks(quotient, pattern)
+    for block in blocks:
         members = [j for j, _ in block.contents]
-        spread = [j for j in spread if j not in members]
         for anchor in set(quotient.choices.anchor[pattern.rows[members]].tolist()) - {NO_NODE}:
             use[anchor] += block.load
     at_once = [_kept_use(quotient, pattern, j, promised) for j in spread]
