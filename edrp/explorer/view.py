@@ -341,7 +341,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, Table):
         return plain(_table_document(value))
     if isinstance(value, float):
-        return _short(value)
+        # A number of six digits; None where it is not finite, which JSON cannot say.
+        if value != value or value in (float("inf"), float("-inf")):
+            return None
+        rounded = float(f"{value:.6g}")
+        return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
@@ -360,11 +364,3 @@ def _table_document(table: Table) -> dict[str, Any]:
     right = [index for index, name in enumerate(table.columns) if name in table.right]
     title = table.caption or f"{table.columns[0].capitalize()}s"
     return {"type": "table", "title": title, "columns": table.columns, "rows": table.rows, "right": right, "note": table.note}
-
-
-def _short(value: float) -> float | int | None:
-    """A number of six digits; None where it is not finite, which JSON cannot say."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return None
-    rounded = float(f"{value:.6g}")
-    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded

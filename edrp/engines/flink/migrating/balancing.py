@@ -92,7 +92,9 @@ class LiveFlinkJob(FlinkJob):
     def advise(self, fit: JobFit, goals: Goals, network: Network | None) -> Advice:
         """Advise on numbers of workers with tasks, as if these were balanced, and move tasks where they are not."""
         assert self._live is not None
-        live = _operators(fit.observation, self._live)
+        # The live operators by the names of their chains.
+        pairs = ((operator.name, _live_operator(operator, self._live)) for operator in fit.observation.operators)
+        live = {name: operator for name, operator in pairs if operator is not None}
         balanced = replace(
             fit,
             operators=tuple(replace(o, skew=min(o.skew, 1 + TOLERANCE)) if o.name in live else o for o in fit.operators),
@@ -161,12 +163,6 @@ class LiveFlinkJob(FlinkJob):
             {operator.name: _nodes(operator, after) or operator.nodes for operator in change.observation.operators}
         )
         return Applied(after.key, deployment, self._clock.time() - began, max(waits))
-
-
-def _operators(observation: Observation, live: LiveJob) -> dict[str, LiveOperator]:
-    """The live operators by the names of their chains."""
-    pairs = ((operator.name, _live_operator(operator, live)) for operator in observation.operators)
-    return {name: operator for name, operator in pairs if operator is not None}
 
 
 def _live_operator(observed: OperatorObservation, live: LiveJob) -> LiveOperator | None:
