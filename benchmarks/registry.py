@@ -104,14 +104,9 @@ def import_folder(name: str) -> None:
         import_module(f"{name}.{path.stem}")
 
 
-def load_specs() -> dict[str, BenchSpec]:
-    """Import all files of `specs/`."""
-    import_folder("specs")
-    return SPECS
-
-
 def cases(smoke: bool) -> Iterator[Case]:
     """Every phase of every spec, at every size or at the smallest."""
-    for spec in load_specs().values():
+    import_folder("specs")
+    for spec in SPECS.values():
         for size in list(spec.sweep)[: 1 if smoke else None]:
             yield from (Case(spec, size, phase) for phase in spec.phases)

@@ -128,16 +128,12 @@ def check_work_limit(method: Method) -> None:
         problem = problems.large()
         if method.refusal(problem) is None:
             with suppress(UnsupportedProblemError, ProblemTooLargeError):
-                _check_limits_of_work(method, problem)
-
-
-def _check_limits_of_work(method: Method, problem: Any) -> None:
-    for limit in WORK_LIMITS:
-        with running(work_limit=limit) as run:
-            first = _run(method, problem, work_limit=limit)
-        assert run.work <= limit + OVERTIME, f"{method.name} did {run.work:.2f} units of work with a limit of {limit}"
-    second = _run(method, problem, work_limit=limit) if run.work else first
-    assert _claims(first) == _claims(second), f"{method.name} gives two answers for one work limit"
+                for limit in WORK_LIMITS:
+                    with running(work_limit=limit) as run:
+                        first = _run(method, problem, work_limit=limit)
+                    assert run.work <= limit + OVERTIME, f"{method.name} did {run.work:.2f} units of work with a limit of {limit}"
+                second = _run(method, problem, work_limit=limit) if run.work else first
+                assert _claims(first) == _claims(second), f"{method.name} gives two answers for one work limit"
 
 
 def _claims(answer: Answer) -> bytes:

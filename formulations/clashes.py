@@ -107,14 +107,11 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
         others = [demand for demand in question.demands if demand not in clashing]
         single = replace(question, demands=[*parts, *others])
         clashing = [parts[number] for number in ClashSearch(len(single.demands), single.verdict).minimal(range(len(parts)))[0]]
-    return Infeasibility((*(demand.text for demand in clashing), *_folded_rules(formulation)), found.remedies)
-
-
-def _folded_rules(formulation: Formulation) -> list[str]:
-    """Hard rules that are met by leaving out columns: no row stands for them, and so none can be left out to see what helps."""
+    # Hard rules that are met by leaving out columns: no row stands for them, and so none can be left out to see what helps.
     blocks = formulation.program.row_blocks
-    rules = [text for name, text in formulation.limits.items() if name.startswith(RULES) and name not in blocks]
-    return [f"{text} (it closes nodes, which may play a part)" for text in rules]
+    folded = [text for name, text in formulation.limits.items() if name.startswith(RULES) and name not in blocks]
+    notes = [f"{text} (it closes nodes, which may play a part)" for text in folded]
+    return Infeasibility((*(demand.text for demand in clashing), *notes), found.remedies)
 
 
 def _own_demands(formulation: Formulation) -> list[OptionalRows]:

@@ -24,7 +24,14 @@ def explain_clashing_rules(problem: Any, units: float) -> Infeasibility:
     deadline, rules = now() + units, problem.rules
 
     def decide(kept: frozenset[int]) -> Verdict:
-        return _verdict(problem.replace(rules=tuple(rules[k] for k in sorted(kept))), deadline)
+        """Whether there is a decision under these rules, as far as that is found out in time."""
+        part = problem.replace(rules=tuple(rules[k] for k in sorted(kept)))
+        options = Options(work_limit=max(0.0, deadline - now()), gap=1e9)
+        try:
+            answer = get_method("highs", part.kind).run(part, options)
+        except (OutOfTimeError, ProblemTooLargeError):
+            return "unknown"
+        return "feasible" if answer.decision is not None else "infeasible" if answer.status == "infeasible" else "unknown"
 
     if not rules or decide(frozenset()) == "infeasible":
         return Infeasibility(tuple(problem.clashes()))
@@ -35,13 +42,3 @@ def explain_clashing_rules(problem: Any, units: float) -> Infeasibility:
 def explain_clashing_maps(problem: Any, units: float) -> Infeasibility:
     """Name clashing rules about maps, under the cost that programs can express: it plays no part in what is feasible."""
     return explain_clashing_rules(problem.replace(cost="additive") if problem.rules else problem, units)
-
-
-def _verdict(problem: Any, deadline: float) -> Verdict:
-    """Whether there is a decision, as far as that is found out in time."""
-    options = Options(work_limit=max(0.0, deadline - now()), gap=1e9)
-    try:
-        answer = get_method("highs", problem.kind).run(problem, options)
-    except (OutOfTimeError, ProblemTooLargeError):
-        return "unknown"
-    return "feasible" if answer.decision is not None else "infeasible" if answer.status == "infeasible" else "unknown"

@@ -60,7 +60,11 @@ def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path, *
     refuse_place(target, replace=replace)
     if target.suffix not in TABLES:
         with new_folder(target) as folder:
-            return _write_folder(instances, folder)
+            count = 0
+            for name, problem in instances:
+                save(problem, folder / f"{name}.json")
+                count += 1
+            return count
     with writing(target, replace=replace) as file:
         return (_write_parquet if target.suffix == ".parquet" else _write_lines)(instances, file)
 
@@ -95,13 +99,5 @@ def _write_lines(instances: Iterable[tuple[str, Problem]], file: BinaryIO) -> in
     for name, problem in instances:
         row = {"id": name, "instance": problem.model_dump_json()}
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-        count += 1
-    return count
-
-
-def _write_folder(instances: Iterable[tuple[str, Problem]], path: Path) -> int:
-    count = 0
-    for name, problem in instances:
-        save(problem, path / f"{name}.json")
         count += 1
     return count

@@ -159,7 +159,13 @@ class Closing(ProofTree):
         self._count_entries()
 
     def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
-        """Take over what is better than the incumbent; None where that closes the box, else a branch on any column left."""
+        """Take over what is better than the incumbent; None where that closes the box, else a branch on any column left.
+
+        Raises
+        ------
+        NotClosedError
+            When all integer columns are fixed.
+        """
         result = ProgramResult("feasible", "finished", solved.point, solved.value)
         better = polished(self._program, result)
         if better is not None and better.values is not None and better.objective is not None:
@@ -172,16 +178,7 @@ class Closing(ProofTree):
                 self.target, self.point = better.objective, better.values
             if solved.value >= self.cutoff and self._closes(box, solved):
                 return None
-        return self._any_branch(box, solved)
-
-    def _any_branch(self, box: Box, solved: NodeRelaxation) -> Branch:
-        """A branch on a column that is not fixed, the most fractional one.
-
-        Raises
-        ------
-        NotClosedError
-            When all integer columns are fixed.
-        """
+        # A branch on a column that is not fixed, the most fractional one.
         free = np.flatnonzero(self.arrays.integer & (box[0] < box[1]))
         if not free.size:
             raise NotClosedError("a leaf cannot be closed for certain")
@@ -315,15 +312,6 @@ def with_implied_bounds(arrays: Arrays, cutoff: float | None) -> Arrays:
     return replace(arrays, lower=lower, upper=upper)
 
 
-def scale_of(arrays: Arrays, tolerance: float) -> float:
-    """A power of two that makes the tolerance on an objective large next to those of linear programs."""
-    largest = float(np.abs(arrays.objective).max(initial=0.0))
-    factor = AIM / tolerance
-    if largest > 0:
-        factor = min(factor, MAX_COST / largest)
-    return 2.0 ** math.floor(math.log2(factor))
-
-
 def verify_unproven(
     arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float, *, doubted: bool = False
 ) -> ProgramResult:
@@ -400,7 +388,11 @@ def _with_point_and_ray(arrays: Arrays, result: ProgramResult, settings: SolverO
     try:
         if contradict_integers(arrays):
             return ProgramResult("infeasible", "finished")
-        any_point = polished(arrays, point_in_box(costless, options))
+        # A point with columns near 0 or their bounds, if there is one.
+        lower, upper = np.isfinite(costless.lower), np.isfinite(costless.upper)
+        low = np.where(lower, costless.lower, np.where(upper, costless.upper, 0.0) - POINT_BOX)
+        box = replace(costless, lower=low, upper=np.where(upper, costless.upper, np.where(lower, low, 0.0) + POINT_BOX))
+        any_point = polished(arrays, solve_arrays(box, options))
         if any_point is None or any_point.values is None:
             any_point = _with_evidence(costless, replace(result, status="none"), options, scale, MIN_PROOF_WORK)
     except OutOfTimeError:
@@ -459,7 +451,12 @@ def closed(arrays: Arrays, point: Floats, tolerance: Callable[[float], float]) -
         When the deadline has passed.
     """
     value = float(arrays.objective @ point + arrays.constant)
-    scale = scale_of(arrays, tolerance(value))
+    # A power of two that makes the tolerance on an objective large next to those of linear programs.
+    largest = float(np.abs(arrays.objective).max(initial=0.0))
+    factor = AIM / tolerance(value)
+    if largest > 0:
+        factor = min(factor, MAX_COST / largest)
+    scale = 2.0 ** math.floor(math.log2(factor))
     scaled = replace(arrays, objective=arrays.objective * scale, constant=arrays.constant * scale)
     tree = Closing(scaled, value * scale, lambda target: tolerance(target / scale) * scale)
     tree.run()
@@ -518,14 +515,6 @@ def has_improving_ray(arrays: Arrays) -> bool:
     rounding = tolerances.SUM_ROUNDING * (abs(arrays.matrix) @ np.abs(ray))
     kept = (moved >= row_lower - rounding) & (moved <= row_upper + rounding)
     return bool(kept.all() and gain < -tolerances.SUM_ROUNDING * (np.abs(arrays.objective) @ np.abs(ray)))
-
-
-def point_in_box(arrays: Arrays, options: SolverOptions) -> ProgramResult:
-    """A point with columns near 0 or their bounds, if there is one."""
-    lower, upper = np.isfinite(arrays.lower), np.isfinite(arrays.upper)
-    low = np.where(lower, arrays.lower, np.where(upper, arrays.upper, 0.0) - POINT_BOX)
-    box = replace(arrays, lower=low, upper=np.where(upper, arrays.upper, np.where(lower, low, 0.0) + POINT_BOX))
-    return solve_arrays(box, options)
 
 
 LOST_BY_TOLERANCES = 1e-5

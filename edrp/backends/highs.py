@@ -248,7 +248,10 @@ def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.P
     if not hand_over(solver, arrays):
         return base.ProgramResult("none", "error", notes=("HiGHS refuses the numbers of the program",))
     if options.start is not None:
-        _set_start(solver, arrays, options.start)
+        # Hand over a starting point; HiGHS completes a partial one itself and drops one that is not feasible.
+        with_value = np.flatnonzero(np.isfinite(options.start))
+        values = np.where(arrays.integer, np.round(options.start), options.start)[with_value]
+        solver.setSolution(with_value.size, with_value.astype(np.int32), values)
     solver.HandleUserInterrupt = True
     tell = base.paced(options.progress)
     if tell is not None:
@@ -340,13 +343,6 @@ def hand_over(solver: Any, arrays: Arrays) -> bool:
     entries = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
     status = solver.passModel(columns, rows, matrix.nnz, *form, *costs, *entries, arrays.integer.astype(np.int32))
     return bool(status != highspy.HighsStatus.kError)
-
-
-def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
-    """Hand over a starting point; HiGHS completes a partial one itself and drops one that is not feasible."""
-    with_value = np.flatnonzero(np.isfinite(start))
-    values = np.where(arrays.integer, np.round(start), start)[with_value]
-    solver.setSolution(with_value.size, with_value.astype(np.int32), values)
 
 
 def _result(solver: Any, arrays: Arrays, outcome: Any) -> base.ProgramResult:

@@ -60,7 +60,8 @@ def own_point(arrays: Arrays, result: ProgramResult) -> ProgramResult:
     if result.values is None:
         return result
     settled = result.status == "optimal" or bool(arrays.integer.all())
-    return replace(result, objective=_objective(arrays, result), settled=settled)
+    assert result.values is not None
+    return replace(result, objective=float(arrays.objective @ result.values + arrays.constant), settled=settled)
 
 
 def bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
@@ -87,8 +88,3 @@ def largest_term(arrays: Arrays) -> float:
     ends = np.abs([arrays.lower, arrays.upper])
     size = np.where(np.isfinite(ends), ends, 1.0).max(axis=0, initial=1.0)
     return float((np.abs(arrays.objective) * size).max(initial=0.0))
-
-
-def _objective(arrays: Arrays, result: ProgramResult) -> float:
-    assert result.values is not None
-    return float(arrays.objective @ result.values + arrays.constant)

@@ -154,7 +154,11 @@ class ProofTree:
         if (box[0] > box[1]).any():
             return NodeRelaxation(math.inf, np.zeros(self.arrays.row_lower.size), box[0])
         if not self._columns.size:
-            return self._without_columns()
+            # The relaxation where there is nothing to decide, which HiGHS calls neither optimal nor infeasible.
+            arrays = self.arrays
+            broken = (arrays.row_lower > 0).astype(float) - (arrays.row_upper < 0)
+            constant = 0.0 if self.feasibility else float(arrays.constant)
+            return NodeRelaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
         solver.changeColsBounds(self._columns.size, self._columns, *box)
         if basis is not None:
             solver.setBasis(basis)
@@ -179,13 +183,6 @@ class ProofTree:
         size = min(self.arrays.size, FULL_SIZE + LARGE_SHARE * self.arrays.size)
         spend(ITERATION_WORK * size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
         return self._solver.getModelStatus()
-
-    def _without_columns(self) -> NodeRelaxation:
-        """The relaxation where there is nothing to decide, which HiGHS calls neither optimal nor infeasible."""
-        arrays = self.arrays
-        broken = (arrays.row_lower > 0).astype(float) - (arrays.row_upper < 0)
-        constant = 0.0 if self.feasibility else float(arrays.constant)
-        return NodeRelaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
 
     def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
         """Handle a point that is better than the target; where it exceeds a row by less than HiGHS sees, go on to close it.

@@ -64,7 +64,9 @@ def _solved(arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
     from pyomo.contrib.solver.common.factory import SolverFactory
 
     assert pyomo.environ
-    if _contradiction(arrays):
+    # A row without any column may exclude 0; Pyomo refuses such rows instead of calling them infeasible.
+    empty = np.diff(arrays.matrix.indptr) == 0
+    if (empty & ((arrays.row_lower > 0) | (arrays.row_upper < 0))).any():
         return base.ProgramResult("infeasible", "finished")
     keep_silent()
     brake = base.NodeBrake(arrays.size, arrays.matrix.shape, base.end_for_solver(options) - now())
@@ -101,12 +103,6 @@ def _solved(arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
     searched = status in ("none", "feasible") or options.tiny or not base.only_presolved(info)
     result = base.ProgramResult.of(arrays, status, stopped, values, base.finite_or_none(answer.objective_bound))
     return replace(result, searched=searched)
-
-
-def _contradiction(arrays: Arrays) -> bool:
-    """Whether a row without any column excludes 0; Pyomo refuses such rows instead of calling them infeasible."""
-    empty = np.diff(arrays.matrix.indptr) == 0
-    return bool((empty & ((arrays.row_lower > 0) | (arrays.row_upper < 0))).any())
 
 
 def _model(arrays: Arrays) -> Any:

@@ -89,7 +89,10 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     if not program.columns:
-        return _without_columns(arrays)
+        # Decide a program that leaves nothing to be decided, which solvers call neither optimal nor infeasible.
+        if (arrays.row_lower > FEASIBILITY_TOLERANCE).any() or (arrays.row_upper < -FEASIBILITY_TOLERANCE).any():
+            return ProgramResult("infeasible", "finished")
+        return ProgramResult("optimal", "finished", np.zeros(0), arrays.constant, arrays.constant)
     try:
         look("the program")
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
@@ -134,13 +137,6 @@ def _claimed(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     began = now()
     result = _within_rounding(arrays, settle(arrays, backend, settings, scale))
     return verify_unproven(arrays, result, settings, scale, now() - began, doubted="tolerances" not in backend.features)
-
-
-def _without_columns(arrays: Arrays) -> ProgramResult:
-    """Decide a program that leaves nothing to be decided, which solvers call neither optimal nor infeasible."""
-    if (arrays.row_lower > FEASIBILITY_TOLERANCE).any() or (arrays.row_upper < -FEASIBILITY_TOLERANCE).any():
-        return ProgramResult("infeasible", "finished")
-    return ProgramResult("optimal", "finished", np.zeros(0), arrays.constant, arrays.constant)
 
 
 def check_numbers(program: Program, arrays: Arrays) -> None:

@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
@@ -46,21 +45,17 @@ def serve(connection: Connection, parent: int) -> None:
 
     connection.send(READY)
     while chunk := connection.recv():
-        _solve(chunk, kept, connection)
+        answers, since = [], perf_counter()
+        for task in chunk:
+            answers.append(kept(solve_task(task)))
+            if perf_counter() - since > ANSWER_INTERVAL:
+                connection.send(answers)
+                answers, since = [], perf_counter()
+        if answers:
+            connection.send(answers)
     if journal is not None:
         journal.close()
     connection.send(DONE)
-
-
-def _solve(chunk: list[Any], kept: Callable[[Row], Any], connection: Connection) -> None:
-    answers, since = [], perf_counter()
-    for task in chunk:
-        answers.append(kept(solve_task(task)))
-        if perf_counter() - since > ANSWER_INTERVAL:
-            connection.send(answers)
-            answers, since = [], perf_counter()
-    if answers:
-        connection.send(answers)
 
 
 def main() -> None:

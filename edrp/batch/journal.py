@@ -44,24 +44,20 @@ class Journal:
     def __init__(self, folder: Path, name: str, batch: str) -> None:
         self._folder, self._name, self._batch = folder, name, batch
         self._path = folder / JOURNAL.format(name)
-        self._begin()
-        self._file = files.open_own(self._path, os.O_WRONLY | os.O_APPEND)
-
-    def _begin(self) -> None:
-        """See what a writer of the same name has left."""
+        # See what a writer of the same name has left.
         self.keys: set[str] = set()
         for part in part_paths(self._folder, self._name):
             try:
                 self.keys |= set(read_part(part, ["key"], self._batch)["key"].to_pylist())
             except files.DamagedFileError:  # said when the folder is recovered
                 continue
-        if not os.path.lexists(self._path):
-            return
-        content = _read(self._path, self._batch)
-        self.keys |= set(content.rows)
-        if content.damage:
-            _report(self._path, content)
-            files.write_whole(self._path, b"".join(_line(row, self._batch) for row in content.rows.values()))
+        if os.path.lexists(self._path):
+            content = _read(self._path, self._batch)
+            self.keys |= set(content.rows)
+            if content.damage:
+                _report(self._path, content)
+                files.write_whole(self._path, b"".join(_line(row, self._batch) for row in content.rows.values()))
+        self._file = files.open_own(self._path, os.O_WRONLY | os.O_APPEND)
 
     def __enter__(self) -> Journal:
         return self

@@ -60,7 +60,12 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
         content = files.read_regular(path)
         if files.content_digest(content) != path.stem.rpartition("-")[2]:
             raise files.DamagedFileError(str(path), "is damaged: its checksum is another")
-        source = memory_of_arrow(content)
+        # A copy of bytes that Python does not know of. Threads of Arrow may let go of what they have read after `read_table`
+        # has returned. Where that is memory of Python, and Python is about to end, they abort the process (apache/arrow, issues
+        # 33975 and 34314).
+        sink = pa.BufferOutputStream()
+        sink.write(content)
+        source = sink.getvalue()
         table = pq.read_table(pa.BufferReader(source), columns=columns and list(columns), schema=RESULT_SCHEMA)
         stamp = pq.read_metadata(pa.BufferReader(source)).metadata or {}
     except files.DamagedFileError:
@@ -72,17 +77,6 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
     if batch is not None and stamp.get(BATCH) != batch.encode():
         raise files.DamagedFileError(str(path), "belongs to other instances")
     return table
-
-
-def memory_of_arrow(content: bytes) -> pa.Buffer:
-    """A copy of bytes that Python does not know of.
-
-    Threads of Arrow may let go of what they have read after `read_table` has returned. Where that is memory of Python, and
-    Python is about to end, they abort the process (apache/arrow, issues 33975 and 34314).
-    """
-    sink = pa.BufferOutputStream()
-    sink.write(content)
-    return sink.getvalue()
 
 
 def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> Iterator[tuple[Path, pa.Table]]:

@@ -95,7 +95,7 @@ class _PlacementProofWriter:
                 yield ["P", [0] * len(self.sequence)]
                 continue
             proof, relaxation = self.search.generate(window)
-            worth = self._whole(proof.worth)
+            worth = [round(float(proof.worth[i]) * 2**checker.PLACES) for i in self.sequence]
             where = _split(window, self.search.use_by_class(relaxation))
             if self._closes(parent_prices, worth, where is not None):
                 leaves += 1
@@ -122,9 +122,6 @@ class _PlacementProofWriter:
         except checker.Refused:
             return False
         return True
-
-    def _whole(self, worth: Floats) -> list[int]:
-        return [round(float(worth[i]) * 2**checker.PLACES) for i in self.sequence]
 
 
 def _split(window: Window, use: Floats) -> tuple[int, int] | None:

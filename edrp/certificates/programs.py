@@ -73,17 +73,6 @@ def _stated(problem: Any, solution: Any) -> RawCertificate:
         raise
 
 
-def program_hash(problem: Any) -> str:
-    """Hash of the program that backends solve, as certificates state it.
-
-    Raises
-    ------
-    EdrpError
-        When no program can express the problem.
-    """
-    return _read_by_checker(program_lines(formulate(problem, None).program.arrays()))[1]
-
-
 def _read_by_checker(lines: list[list[Any]]) -> tuple[checker.ExactProgram, str]:
     """A program that lines of a certificate state, and its hash."""
     return checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
@@ -193,4 +182,5 @@ def _check_program(problem: Any, answer: Any, stated: str) -> None:
         same = abs(evaluation.objective - answer.objective) <= allowed
         checker.need(same, f"the decision is worth {evaluation.objective!r}, the solution says {answer.objective!r}")
     why = "the certificate proves another program than the one that this version of edrp makes of the instance"
-    checker.need(program_hash(problem) == stated, f"{why}; the checker alone says what it proves of that program")
+    digest = _read_by_checker(program_lines(formulate(problem, None).program.arrays()))[1]
+    checker.need(digest == stated, f"{why}; the checker alone says what it proves of that program")

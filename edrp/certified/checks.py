@@ -175,7 +175,14 @@ def read_row_instance(folder: Path, name: str, row: Row) -> Instance:
 def _unchecked(folder: Path, name: str, row: Row) -> Iterator[str]:
     """What cannot be checked of a row; errors where what can does not hold."""
     instance = read_row_instance(folder, name, row)
-    _check_history(row)
+    # Sides do not cross, and values get better from old to new.
+    values = [decision.value for decision in row.decisions]
+    if any(newer > older + resolution(older) for newer, older in pairwise(values)):
+        raise wrong("decisions", values[:3], "must be best first")
+    for index, bound in enumerate(row.bounds):
+        if row.best is not None and bound.evidence != "refuted" and bound.value > row.best.value + resolution(row.best.value):
+            why = f"is above the best decision that is known, {row.best.value!r}: the sides cross"
+            raise wrong(f"bounds[{index}].value", bound.value, why)
     if row.best is None:
         yield "no decision is known"
         return
@@ -195,17 +202,6 @@ def _unchecked(folder: Path, name: str, row: Row) -> Iterator[str]:
         yield "no bound is known"
         return
     yield from _check_bound(folder, instance, solution, row.bound)
-
-
-def _check_history(row: Row) -> None:
-    """Sides do not cross, and values get better from old to new."""
-    values = [decision.value for decision in row.decisions]
-    if any(newer > older + resolution(older) for newer, older in pairwise(values)):
-        raise wrong("decisions", values[:3], "must be best first")
-    for index, bound in enumerate(row.bounds):
-        if row.best is not None and bound.evidence != "refuted" and bound.value > row.best.value + resolution(row.best.value):
-            why = f"is above the best decision that is known, {row.best.value!r}: the sides cross"
-            raise wrong(f"bounds[{index}].value", bound.value, why)
 
 
 def _check_bound(folder: Path, instance: Instance, solution: Any, bound: KnownBound) -> Iterator[str]:

@@ -192,25 +192,14 @@ def check_warnings(path: Path, problem: Problem, strict: bool) -> None:
         say(errors(), f"{path}: warning: {fault.sentence}", "yellow")
 
 
-def read_solution(problem: Problem, path: Path) -> Any:
-    """Read a solution and refuse one of another kind of problem.
-
-    Raises
-    ------
-    InvalidInstanceError
-        Naming the kind that would be right.
-    """
-    solution = load_solution(path)
-    wanted = f"{problem.kind}-solution"
-    if solution.kind != wanted:
-        raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(path))
-    return solution
-
-
 def read_or_solve(problem: Problem, file: Path, solution_file: Path | None, method: str, **limits: Any) -> Any:
-    """The solution that is read or, without a file of one, found within limits."""
+    """The solution that is read, if it is one of the kind of the problem, or, without a file of one, found within limits."""
     if solution_file is not None:
-        return read_solution(problem, solution_file)
+        solution = load_solution(solution_file)
+        wanted = f"{problem.kind}-solution"
+        if solution.kind != wanted:
+            raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(solution_file))
+        return solution
     with progress(f"solving {file}") as update:
         return solve(problem, method, progress=update, **limits)
 

@@ -64,7 +64,7 @@ class Scan:
         except json.JSONDecodeError as error:
             near = text[error.pos : error.pos + 20].split("\n")[0]
             place = f"line {error.lineno}, column {error.colno}"
-            self.faults.append(Fault(place, near, f"is not JSON: {_lowered(error.msg)}"))
+            self.faults.append(Fault(place, near, f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"))
         except RecursionError:
             self.faults.append(Fault("document", "", "is nested too deeply"))
 
@@ -90,10 +90,6 @@ def _twice(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
     elif isinstance(value, list):
         for index, below in enumerate(value):
             yield from _twice(below, (*place, index))
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 @overload

@@ -247,7 +247,12 @@ def _source_load(fitted: OperatorFit, observed: OperatorObservation) -> OfferedL
     for evidence, backlog_at in _readings(fitted.rate):
         points = [(sample.at, value) for sample in observed.backlog if (value := backlog_at(sample)) is not None]
         if points:
-            rate = max(0.0, fitted.rate + _growth(points))
+            # Tuples/s by which a backlog has grown lately; 0 where there is one sample only.
+            last_at, last = points[-1]
+            first_at, first = next(point for point in points if point[0] >= last_at - RECENT)
+            if first_at == last_at and len(points) > 1:
+                first_at, first = points[-2]
+            rate = max(0.0, fitted.rate + ((last - first) / (last_at - first_at) if last_at > first_at else 0.0))
             return OfferedLoad(fitted.rate, rate, points[-1][1], evidence)
     if fitted.unbounded:
         return OfferedLoad(fitted.rate, None, None, "unknown")
@@ -260,12 +265,3 @@ def _readings(rate: float) -> Sequence[tuple[Evidence, Callable[[BacklogSample],
         ("pending records", lambda sample: sample.pending),
         ("event-time lag", lambda sample: None if sample.lag is None else sample.lag * rate),
     )
-
-
-def _growth(points: Sequence[tuple[float, float]]) -> float:
-    """Tuples/s by which a backlog has grown lately; 0 where there is one sample only."""
-    last_at, last = points[-1]
-    first_at, first = next(point for point in points if point[0] >= last_at - RECENT)
-    if first_at == last_at and len(points) > 1:
-        first_at, first = points[-2]
-    return (last - first) / (last_at - first_at) if last_at > first_at else 0.0

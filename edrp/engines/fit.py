@@ -151,14 +151,19 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
     passing = {operator.name: _passing(operator, observation) for operator in observation.operators}
     loads = _Flow(observation, passing).loads()
     operators = tuple(_fit_operator(operator, observation, loads, group_states or {}) for operator in observation.operators)
-    restart, restore = _restart_and_restore(observation)
+    # Estimate restart and restore (s) from the slowest operator's last start and from the downtimes of remembered rescales.
+    remembered = [rescale.stopped for rescale in observation.rescales if rescale.stopped is not None]
+    stopped = next_duration(remembered[:RECENT_RESCALES]) or ASSUMED_STOP
+    seconds = max((operator.start_seconds for operator in observation.operators), key=sum)
+    deploying, restoring = (next_duration([part]) or NO_TIME for part in seconds)
+    restart = Estimate(stopped.value + deploying.value, stopped.low + deploying.low, stopped.high + deploying.high)
     tuple_sizes = {operator.name: _tuple_size(operator.windows[-1]) for operator in observation.operators}
     return JobFit(
         observation,
         operators,
         tuple(StreamFit(s.source, s.target, s.edges * rate, tuple_sizes[s.target]) for s, rate in loads.streams.items()),
         restart,
-        restore,
+        restoring,
         next_duration(observation.checkpoints.durations),
         tuple(_remarks(observation, operators, "follow their state" if group_states else "be even")),
     )
@@ -338,16 +343,6 @@ def _tuple_size(window: OperatorWindow) -> float:
     return sum(subtask.bytes_in for subtask in window.subtasks) / records if records else 0.0
 
 
-def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
-    """Estimate restart and restore (s) from the slowest operator's last start and from the downtimes of remembered rescales."""
-    remembered = [rescale.stopped for rescale in observation.rescales if rescale.stopped is not None]
-    stopped = next_duration(remembered[:RECENT_RESCALES]) or ASSUMED_STOP
-    seconds = max((operator.start_seconds for operator in observation.operators), key=sum)
-    deploying, restoring = (next_duration([part]) or NO_TIME for part in seconds)
-    restart = Estimate(stopped.value + deploying.value, stopped.low + deploying.low, stopped.high + deploying.high)
-    return restart, restoring
-
-
 def _remarks(observation: Observation, operators: Sequence[OperatorFit], spread: str) -> Iterator[str]:
     yield from observation.remarks
     for observed, operator in zip(observation.operators, operators, strict=True):
@@ -460,9 +455,6 @@ class _Flow:
             }
             for how in ("broadcast", "global")
         )
-        return Loads(growth, rates, broadcast, first, self._unbounded())
-
-    def _unbounded(self) -> frozenset[str]:
         unbounded: set[str] = set()
         waiting = [name for name, passing in self._passing.items() if passing.held]
         while waiting:
@@ -470,7 +462,7 @@ class _Flow:
             if name not in unbounded:
                 unbounded.add(name)
                 waiting += [stream.target for stream in self._outputs[name]]
-        return frozenset(unbounded)
+        return Loads(growth, rates, broadcast, first, frozenset(unbounded))
 
     def _grown(self, name: str) -> float:
         """Load over what is received; streams of a capture that run in a circle end there."""

@@ -95,7 +95,10 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
         for operator in fit.operators
         if operator.service is not None
     }
-    share = _processed_share(busy)
+    # Share of the load that gets through: the operator with most to do holds back the sources, and thereby all others.
+    ends = zip(*((shares.value, shares.high, shares.low) for shares in busy.values()), strict=True)
+    fullest = [max(shares) for shares in ends] or [0.0, 0.0, 0.0]
+    share = Estimate(*(min(1.0, 1.0 / fullest_busy) if fullest_busy > 0 else 1.0 for fullest_busy in fullest))
     processed = Estimate(
         rate * share.value, rate * min(1 - spread, share.low), rate * ((1 + spread) if share.high >= 1 else share.high)
     )
@@ -120,7 +123,9 @@ def judge(prediction: Prediction, fit: JobFit, downtime: float | None = None) ->
         before = prediction.rates.get(operator.name, 0.0)
         if operator.name not in prediction.busy or operator.busy is None or before <= 0.0:
             continue
-        expected = possible_share(prediction.busy[operator.name].scaled(operator.rate / before))
+        # A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered.
+        estimate = prediction.busy[operator.name].scaled(operator.rate / before)
+        expected = Estimate(min(1.0, estimate.value), min(OVERLOADED_BUSY, estimate.low), min(1.0, estimate.high))
         covered = expected.low - BUSY_TOLERANCE <= operator.busy <= expected.high + BUSY_TOLERANCE
         yield Judgement(operator.name, expected, operator.busy, covered)
     if prediction.downtime is not None and downtime is not None:
@@ -147,18 +152,6 @@ def widen(estimate: Estimate, width: float) -> Estimate:
     """The estimate with an interval `width` times as wide, not below 0."""
     value = estimate.value
     return Estimate(value, max(0.0, value - width * (value - estimate.low)), value + width * (estimate.high - value))
-
-
-def possible_share(estimate: Estimate) -> Estimate:
-    """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
-    return Estimate(min(1.0, estimate.value), min(OVERLOADED_BUSY, estimate.low), min(1.0, estimate.high))
-
-
-def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
-    """Share of the load that gets through: the operator with most to do holds back the sources, and thereby all others."""
-    ends = zip(*((shares.value, shares.high, shares.low) for shares in busy.values()), strict=True)
-    fullest = [max(shares) for shares in ends] or [0.0, 0.0, 0.0]
-    return Estimate(*(min(1.0, 1.0 / fullest_busy) if fullest_busy > 0 else 1.0 for fullest_busy in fullest))
 
 
 def _rate_spread(fit: JobFit) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -177,7 +176,13 @@ class WatchState:
         elif kind == "outcome":
             self._judged(entry)
         elif kind == "prediction":
-            self.prediction = read_prediction(entry)
+            self.prediction = Prediction(
+                replicas=entry["replicas"],
+                throughput=Estimate(**entry["throughput"]),
+                rates=entry["rates"],
+                busy={name: Estimate(**values) for name, values in entry["busy"].items()},
+                downtime=None if entry["downtime"] is None else Estimate(**entry["downtime"]),
+            )
         elif kind == "action":
             self._acted(entry)
         elif kind == "offered" and entry["rate"] is not None:
@@ -218,17 +223,6 @@ class WatchState:
             self.prediction = None
         else:
             self.unfinished = [*self.unfinished, entry]
-
-
-def read_prediction(entry: Mapping[str, Any]) -> Prediction:
-    """A prediction from the fields of a line."""
-    return Prediction(
-        replicas=entry["replicas"],
-        throughput=Estimate(**entry["throughput"]),
-        rates=entry["rates"],
-        busy={name: Estimate(**values) for name, values in entry["busy"].items()},
-        downtime=None if entry["downtime"] is None else Estimate(**entry["downtime"]),
-    )
 
 
 def deployment_fields(deployment: Deployment) -> dict[str, list[str]]:

@@ -74,7 +74,10 @@ class Watcher:
         EngineError
             The first observation fails, the job is gone, or the journal is of another job.
         """
-        self._refuse_clock_running_back()
+        now, last = self._clock.time(), self.state.last_at
+        if last is not None and now < last - CLOCK_TOLERANCE:
+            why = f"its last line is {last - now:.0f} s ahead of this clock, so that cooldowns cannot be told; set the clock"
+            raise EngineError("--journal", why)
         done = 0
         while done != rounds and self._clock.stopping is None:
             try:
@@ -115,12 +118,6 @@ class Watcher:
             nodes_of = {operator.name: list(operator.nodes) for operator in observation.operators}
             self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=nodes_of)
         return observation
-
-    def _refuse_clock_running_back(self) -> None:
-        now, last = self._clock.time(), self.state.last_at
-        if last is not None and now < last - CLOCK_TOLERANCE:
-            why = f"its last line is {last - now:.0f} s ahead of this clock, so that cooldowns cannot be told; set the clock"
-            raise EngineError("--journal", why)
 
     def _refuse_stopped_job(self) -> None:
         """Raise an error that says how to start the job again, where it was stopped and not started."""

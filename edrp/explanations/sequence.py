@@ -76,7 +76,15 @@ class CoursePool:
         self._limited: dict[float, Floats] = {}
         self._prices, self._downtimes = self._changes()
         self.costs: Floats = np.array([self.cost(number, period) for number, period in enumerate(problem.periods)])
-        self._arrive, self._leave = self._sweep()
+        # Least cost of all that comes before a period's own cost, and of all that comes after it.
+        arrive, leave = np.zeros_like(self.costs), np.zeros_like(self.costs)
+        if self._start is not None:
+            arrive[0] = self._steps(0)[self._start]
+        for t in range(1, len(arrive)):
+            arrive[t] = ((arrive[t - 1] + self.costs[t - 1])[:, None] + self._steps(t)).min(axis=0)
+        for t in range(len(leave) - 2, -1, -1):
+            leave[t] = (self._steps(t + 1) + self.costs[t + 1] + leave[t + 1]).min(axis=1)
+        self._arrive, self._leave = arrive, leave
 
     def cost(self, number: int, load: Load) -> Floats:
         """Cost of each deployment in a period under a load in seconds, shape (deployments,); infinite where it breaks limits."""
@@ -140,17 +148,6 @@ class CoursePool:
             return None, np.nan, (first, end)
         joined = self.deployments[best] if np.isfinite(values[best]) else None
         return joined, float(values[best] - own), (first, end)
-
-    def _sweep(self) -> tuple[Floats, Floats]:
-        """Least cost of all that comes before a period's own cost, and of all that comes after it."""
-        arrive, leave = np.zeros_like(self.costs), np.zeros_like(self.costs)
-        if self._start is not None:
-            arrive[0] = self._steps(0)[self._start]
-        for t in range(1, len(arrive)):
-            arrive[t] = ((arrive[t - 1] + self.costs[t - 1])[:, None] + self._steps(t)).min(axis=0)
-        for t in range(len(leave) - 2, -1, -1):
-            leave[t] = (self._steps(t + 1) + self.costs[t + 1] + leave[t + 1]).min(axis=1)
-        return arrive, leave
 
     def _steps(self, number: int) -> Floats:
         """Prices of the changes at the beginning of a period; infinite where downtime exceeds its limit."""

@@ -12,7 +12,7 @@ from edrp.core.solve import solve
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metric_values import Limits
 from edrp.placement.policy import EdrpPolicyProblem
-from edrp.placement.sequence import EdrpSequence, Period
+from edrp.placement.sequence import EdrpSequence
 
 ANY = 1e9
 """Gap at which any feasible decision will do."""
@@ -86,7 +86,9 @@ def _impossible_change(problem: EdrpSequence, units: float) -> tuple[str, ...]:
         middle = (low + high) // 2
         low, high = (low, middle) if _is_infeasible(problem, middle, share) else (middle, high)
     number = high - 1
-    freed = [*problem.periods[:number], _without_downtime(problem, problem.periods[number])]
+    period = problem.periods[number]
+    limits: Limits = period.limits or problem.limits
+    freed = [*problem.periods[:number], period.replace(limits=limits.replace(downtime=None))]
     if _answer(problem.replace(periods=freed), share).decision is None:
         return ()
     limit = (problem.periods[number].limits or problem.limits).downtime
@@ -108,11 +110,6 @@ def _answer(problem: EdrpSequence, units: float) -> Answer:
             if answer.status != "none":
                 break
     return answer
-
-
-def _without_downtime(problem: EdrpSequence, period: Period) -> Period:
-    limits: Limits = period.limits or problem.limits
-    return period.replace(limits=limits.replace(downtime=None))
 
 
 def explain_policy_infeasibility(problem: EdrpPolicyProblem, units: float) -> Infeasibility:

@@ -339,9 +339,17 @@ def plain(value: Any) -> Any:
     {'name': 'load', 'points': [[0, 0.333333]]}
     """
     if isinstance(value, Table):
-        return plain(_table_document(value))
+        # A table as the script draws it; one without a caption is named after what its rows are.
+        right = [index for index, name in enumerate(value.columns) if name in value.right]
+        title = value.caption or f"{value.columns[0].capitalize()}s"
+        drawn = {"type": "table", "title": title, "columns": value.columns, "rows": value.rows, "right": right}
+        return plain({**drawn, "note": value.note})
     if isinstance(value, float):
-        return _short(value)
+        # A number of six digits; None where it is not finite, which JSON cannot say.
+        if value != value or value in (float("inf"), float("-inf")):
+            return None
+        rounded = float(f"{value:.6g}")
+        return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
@@ -353,18 +361,3 @@ def plain(value: Any) -> Any:
         return value
     pairs = ((name, getattr(value, name), described.default) for name, described in fields.items())
     return {name: plain(item) for name, item, default in pairs if name == "type" or (item is not default and item != default)}
-
-
-def _table_document(table: Table) -> dict[str, Any]:
-    """A table as the script draws it; one without a caption is named after what its rows are."""
-    right = [index for index, name in enumerate(table.columns) if name in table.right]
-    title = table.caption or f"{table.columns[0].capitalize()}s"
-    return {"type": "table", "title": title, "columns": table.columns, "rows": table.rows, "right": right, "note": table.note}
-
-
-def _short(value: float) -> float | int | None:
-    """A number of six digits; None where it is not finite, which JSON cannot say."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return None
-    rounded = float(f"{value:.6g}")
-    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded

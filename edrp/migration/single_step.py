@@ -238,7 +238,12 @@ def migration_clashes(work: Sequence[float], nodes: int, tolerance: float, *, al
         return (f"{why}; tolerance {_rounded_up(needed):.6g} would do",)
     needed_nodes = _fewest_intervals(work, limit)
     if needed_nodes > nodes:
-        enough = _rounded_up(_least_largest_load(work, nodes) * nodes / sum(work) - 1)
+        # Load of the fullest node where neighbouring tasks are split as evenly as can be, to nine digits.
+        low, high = max(work), sum(work)
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if _fewest_intervals(work, middle) <= nodes else (middle, high)
+        enough = _rounded_up(high * nodes / sum(work) - 1)
         need = f"neighbouring tasks need {needed_nodes} nodes under the limit of {limit:.6g} {allows}"
         return (f"{need}; tolerance {enough:.6g} would do",)
     return ()
@@ -251,15 +256,6 @@ def _fewest_intervals(work: Sequence[float], limit: float) -> int:
         if load > limit:
             count, load = count + 1, amount
     return count
-
-
-def _least_largest_load(work: Sequence[float], nodes: int) -> float:
-    """Load of the fullest node where neighbouring tasks are split as evenly as can be, to nine digits."""
-    low, high = max(work), sum(work)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _fewest_intervals(work, middle) <= nodes else (middle, high)
-    return high
 
 
 def _rounded_up(value: float) -> float:

@@ -98,7 +98,11 @@ def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deploym
     """Return for every node of the plan the node that takes its place in `relabelled`."""
     operators = list(plan)
     before, after = _counts(running, operators), _counts(plan, operators)
-    none, state = np.zeros(len(operators), np.int64), _state(plan, problem)
+    # Share of all state that an instance of each operator of the plan holds.
+    sizes = [problem.application.by_name[name].state_size / max(1, len(plan[name])) for name in plan]
+    total = sum(size * len(plan[name]) for size, name in zip(sizes, plan, strict=True))
+    state = np.array(sizes) / total if total > 0 else np.zeros(len(sizes))
+    none = np.zeros(len(operators), np.int64)
     renamed: dict[str, str] = {}
     for group in _equal_nodes(problem):
         used = [name for name in group if name in after]
@@ -111,13 +115,6 @@ def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deploym
         rows, columns = optimize.linear_sum_assignment(stays, maximize=True)
         renamed.update({used[row]: places[column] for row, column in zip(rows, columns, strict=True)})
     return renamed
-
-
-def _state(plan: Deployment, problem: StreamPlacement) -> Floats:
-    """Share of all state that an instance of each operator of a plan holds."""
-    sizes = [problem.application.by_name[name].state_size / max(1, len(plan[name])) for name in plan]
-    total = sum(size * len(plan[name]) for size, name in zip(sizes, plan, strict=True))
-    return np.array(sizes) / total if total > 0 else np.zeros(len(sizes))
 
 
 def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarray]:
@@ -178,14 +175,7 @@ def patched(problem: LatencyAwareProblem, running: Deployment) -> Deployment | N
     ('b',)
     """
     compiled = compile_problem(problem)
-    counts = _allowed(compiled, running)
-    room = compiled.capacity * (1 + LIMIT_SLACK) - counts.T @ compiled.demand
-    _unload(compiled, counts, room)
-    return compiled.deployment(counts) if _fill(compiled, counts, room) else None
-
-
-def _allowed(compiled: Compiled, running: Deployment) -> Ints:
-    """Instances where they run and still may, shape (operators, nodes)."""
+    # Instances where they run and still may, shape (operators, nodes).
     index = {name: u for u, name in enumerate(compiled.nodes)}
     counts = np.zeros(compiled.candidate.shape, np.int64)
     for i, name in enumerate(compiled.operators):
@@ -193,7 +183,9 @@ def _allowed(compiled: Compiled, running: Deployment) -> Ints:
             u = index.get(node)
             if u is not None and compiled.candidate[i, u] and counts[i].sum() < compiled.max_replicas[i]:
                 counts[i, u] += 1
-    return counts
+    room = compiled.capacity * (1 + LIMIT_SLACK) - counts.T @ compiled.demand
+    _unload(compiled, counts, room)
+    return compiled.deployment(counts) if _fill(compiled, counts, room) else None
 
 
 def _unload(compiled: Compiled, counts: Ints, room: Floats) -> None:

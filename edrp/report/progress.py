@@ -133,15 +133,11 @@ class ProgressLines:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def draws_bars(console: Console) -> bool:
-    """Whether bars can be drawn: on a terminal, and in a notebook that has ipywidgets, which rich draws them with."""
-    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
-
-
 @contextmanager
 def counting(console: Console, text: str) -> Iterator[Callable[[Count], None]]:
     """Show how far a job is until the block ends; yields what is called with the count."""
-    if not draws_bars(console):
+    # Bars can be drawn on a terminal, and in a notebook that has ipywidgets, with which rich draws them.
+    if not (console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)):
         with _lines(text) as lines:
             yield lines.update
         return

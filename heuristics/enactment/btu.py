@@ -156,7 +156,10 @@ def released(
     plan = tentative.copy()
     _scale_down(plan, host, utilities, share)
     targets = [target for target in usable(plan, starting=False) if target != host]
-    for name in _by_size(plan, host):
+    # Instances on a host, those that take the largest part of it first: they are the hardest to place.
+    host_type, operators, instances = plan.type(host), plan.state.operators, plan.on(host)
+    by_size = sorted(instances, key=lambda name: largest_share(operators[name].operator, host_type), reverse=True)
+    for name in [operator for operator in by_size for _ in range(instances[operator])]:
         target = best_host(plan, name, targets, cached_factor)
         if target is None:
             return None
@@ -178,13 +181,6 @@ def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, shar
         tentative.remove(name, host)
         quota[name] -= 1
         counts[name] -= 1
-
-
-def _by_size(tentative: TentativeState, host: str) -> Sequence[str]:
-    """Instances on a host, those that take the largest part of it first: they are the hardest to place."""
-    host_type, operators, instances = tentative.type(host), tentative.state.operators, tentative.on(host)
-    names = sorted(instances, key=lambda name: largest_share(operators[name].operator, host_type), reverse=True)
-    return [name for name in names for _ in range(instances[name])]
 
 
 def predicted_duration(durations: Sequence[float]) -> float:

@@ -484,19 +484,16 @@ class ConsistentHashing:
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""
-        points, owners = self._ring(nodes)
+        owners = np.repeat(np.arange(nodes), self.virtual_nodes)
+        copies = np.tile(np.arange(self.virtual_nodes), nodes)
+        points = _hashes((owners << 32) + copies, self.seed, 2)
+        order = np.argsort(points, kind="stable")
+        points, owners = points[order], owners[order]
         return owners[np.searchsorted(points, _hashes(np.arange(work.size), self.seed, 1)) % points.size]
 
     def __call__(self, change: NodeCountChange) -> Reassignment:
         """Assign the tasks by the ring of the new number of nodes; their old nodes play no part."""
         return Reassignment(self.initial(change.work, change.nodes_after), newest_leave(change.nodes_before, change.nodes_after))
-
-    def _ring(self, nodes: int) -> tuple[UInts, Ints]:
-        owners = np.repeat(np.arange(nodes), self.virtual_nodes)
-        copies = np.tile(np.arange(self.virtual_nodes), nodes)
-        points = _hashes((owners << 32) + copies, self.seed, 2)
-        order = np.argsort(points, kind="stable")
-        return points[order], owners[order]
 
 
 def _hashes(keys: Ints, seed: int, kind: int) -> UInts:

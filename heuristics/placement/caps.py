@@ -100,7 +100,14 @@ class Caps(PlacementHeuristic):
     def place(self, compiled: Compiled, parameters: CapsParameters, options: Options) -> Answer:
         """Tune the thresholds, unless they are given, and take a placement below them."""
         resources = compiled.contention.resources
-        first, fixed_thresholds = _read_names(parameters, resources)
+        # The resource that decides the order of operators, and α of each resource; None if they are to be tuned.
+        named = parameters.named_thresholds
+        mentioned = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
+        unknown = [(field, name) for field, name in mentioned if name not in resources]
+        faults = [Fault(*u, f"names no shared resource of this problem{suggestion(u[1], resources)}") for u in unknown]
+        InvalidInstanceError.raise_if_any(faults, "parameters of method caps")
+        first = resources.index(parameters.by) if parameters.by else 0
+        fixed_thresholds = np.array([named.get(name, 1.0) for name in resources]) if named else None
         assert isinstance(compiled.problem, EdrpProblem)
         search = CapsSearch(read_fixed_tasks(compiled.problem), parameters, first, options.seed)
         stopped = search.run(fixed_thresholds)
@@ -219,17 +226,6 @@ def undominated(loads: Floats) -> Ints:
         chosen.extend(candidates[same].tolist())
         candidates = candidates[~(loads[candidates] >= first).all(axis=1)]
     return np.array(chosen, np.int64)
-
-
-def _read_names(parameters: CapsParameters, resources: tuple[str, ...]) -> tuple[int, Floats | None]:
-    """The resource that decides the order of operators, and α of each resource; None if they are to be tuned."""
-    named = parameters.named_thresholds
-    mentioned = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
-    unknown = [(field, name) for field, name in mentioned if name not in resources]
-    faults = [Fault(*u, f"names no shared resource of this problem{suggestion(u[1], resources)}") for u in unknown]
-    InvalidInstanceError.raise_if_any(faults, "parameters of method caps")
-    first = resources.index(parameters.by) if parameters.by else 0
-    return first, np.array([named.get(name, 1.0) for name in resources]) if named else None
 
 
 def _named(resources: tuple[str, ...], alpha: Floats) -> str:

@@ -49,7 +49,10 @@ class Ds2(PlacementRule):
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Keep current replicas up to the targets, then add the missing ones."""
         needed = [_needed_replicas(compiled, operator, parameters.utilisation) for operator in compiled.operators]
-        targets = _possible_replicas(compiled, needed)
+        # Limit the numbers of replicas to those that each operator may have and that keep it stable.
+        stable = stable_degrees(compiled)
+        max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
+        targets = np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
         filling = Filling.of(compiled, _current_kept(compiled, targets))
         for operator, name in enumerate(compiled.operators):
             if needed[operator] > targets[operator]:
@@ -85,13 +88,6 @@ def _needed_replicas(compiled: Compiled, name: str, utilisation: float) -> float
     if isinstance(operator.latency, CapacityCurveLatency):
         return max(1, operator.latency.fewest_replicas(load / utilisation * (1 - REPLICAS_SLACK)))
     return max(1, ceil(load / (true_rate(operator) * utilisation) * (1 - REPLICAS_SLACK)))
-
-
-def _possible_replicas(compiled: Compiled, needed: list[float]) -> Ints:
-    """Limit the numbers of replicas to those that each operator may have and that keep it stable."""
-    stable = stable_degrees(compiled)
-    max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
-    return np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
 
 
 def _to_the_emptiest(filling: Filling, nodes: Ints, room: Ints, replicas: int) -> Ints:

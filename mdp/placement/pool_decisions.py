@@ -305,7 +305,10 @@ class PoolDecisions:
         if not members.size:
             return NO_DECISION
         level, discount = self.levels.level, self.levels.discount
-        process = PoolProcess(self.levels.transitions, discount, self.pool.values[members].T, self._changes(members))
+        # Prices of changes by level; one table where their downtime is limited alike.
+        limits = self.levels.sequence.downtime_limit.tolist()
+        tables = {limit: self._change_costs(members, limits.index(limit)) for limit in dict.fromkeys(limits)}
+        process = PoolProcess(self.levels.transitions, discount, self.pool.values[members].T, [tables[limit] for limit in limits])
         target = VALUE_ACCURACY * SAME_VALUE * max(1.0, process.scale)
         if not process.live.any(axis=1).all():
             return NO_DECISION
@@ -326,12 +329,6 @@ class PoolDecisions:
         if arrays.initial is None:
             return np.zeros(members.size)
         return arrays.change_costs(arrays.initial[None], self.pool.counts[members], self.levels.level)[0]
-
-    def _changes(self, members: Ints) -> list[Floats]:
-        """Prices of changes by level; one table where their downtime is limited alike."""
-        limits = self.levels.sequence.downtime_limit.tolist()
-        tables = {limit: self._change_costs(members, limits.index(limit)) for limit in dict.fromkeys(limits)}
-        return [tables[limit] for limit in limits]
 
     def _change_costs(self, members: Ints, level: int) -> Floats:
         arrays, counts = self.levels.sequence, self.pool.counts[members]

@@ -167,7 +167,9 @@ class StoredPolicy(Method):
             return Answer("infeasible", "finished", size={"states": sum(model.size.states)})
         began = perf_counter()
         with counted_as(OPENED_STATE_UNITS * sum(model.size.states)):
-            policy = _open_policy(folder)
+            # Open the policy in a folder; it is read again only if its manifest, with the checksum of the costs, has changed.
+            manifest = folder / MANIFEST
+            policy = _read_policy(folder.absolute(), manifest.read_bytes()) if manifest.is_file() else load_policy(folder)
             refuse_other_problem(folder, model_parameters(policy.model), model)
             policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
             opened = perf_counter()
@@ -182,12 +184,6 @@ class StoredPolicy(Method):
             {"states": policy.costs.states},
             opened - began,
         )
-
-
-def _open_policy(folder: Path) -> MigrationPolicy:
-    """Open the policy in a folder; it is read again only if its manifest, with the checksum of the costs, has changed."""
-    manifest = folder / MANIFEST
-    return _read_policy(folder.absolute(), manifest.read_bytes()) if manifest.is_file() else load_policy(folder)
 
 
 @lru_cache(maxsize=1)

@@ -161,15 +161,12 @@ def sweep_rows(
 def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNodeCount:
     """Compute backed-up values: C of each state under the actions of the sweep, with `values` of its successors."""
     spend(LOOK_UP_UNITS * model.size.pairs)
-    return [_backed_up_values(model, sweep, values, source) for source in range(len(model.counts))]
-
-
-def _backed_up_values(model: PolicyModel, sweep: Sweep, values: ByNodeCount, source: int) -> Floats:
-    new = np.zeros(model.size.states[source])
-    for column, target in enumerate(model.successors(source)):
-        chance, costs, actions = model.transitions[source, target], sweep.costs[source], sweep.actions[source]
-        _native.add_policy_backup(new, chance, model.discount, costs, actions, column, values[target])
-    return new
+    backed_up = [np.zeros(count) for count in model.size.states]
+    for source, new in enumerate(backed_up):
+        for column, target in enumerate(model.successors(source)):
+            chance, costs, actions = model.transitions[source, target], sweep.costs[source], sweep.actions[source]
+            _native.add_policy_backup(new, chance, model.discount, costs, actions, column, values[target])
+    return backed_up
 
 
 @dataclass

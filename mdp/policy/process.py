@@ -240,7 +240,10 @@ class MigrationPolicy:
         """
         present = [interval for interval in intervals if interval is not None]
         old = OldNodes.of(present)
-        target = self._index(nodes)
+        if nodes not in self.model.counts:
+            counts = ", ".join(map(str, self.model.counts))
+            raise InvalidInstanceError([Fault("nodes", str(nodes), f"is not among the counts of the policy, {counts}")])
+        target = self.model.counts.index(nodes)
         value, row = self._best(old.boundaries, target)
         if row < 0:
             raise InvalidInstanceError([Fault("nodes", str(nodes), "no partition into as many intervals keeps the load limit")])
@@ -256,21 +259,12 @@ class MigrationPolicy:
     def _best(self, before: Boundaries, target: int) -> tuple[float, int]:
         value, row = np.empty(1), np.full(1, -1)
         start, only = np.unique(before)[np.newaxis], np.zeros(1, np.int64)
-        discounted = self._discounted(target)
-        best_responses(self.model.tries[target], discounted, self.model.tasks.state_before, start, only, row, value, row)
-        return float(value[0]), int(row[0])
-
-    def _index(self, nodes: int) -> int:
-        if nodes not in self.model.counts:
-            counts = ", ".join(map(str, self.model.counts))
-            raise InvalidInstanceError([Fault("nodes", str(nodes), f"is not among the counts of the policy, {counts}")])
-        return self.model.counts.index(nodes)
-
-    def _discounted(self, target: int) -> PreparedValues:
         if target not in self._prepared:
             values = self.model.discount * self.costs.values[self.model.counts[target]]
             self._prepared[target] = prepare_values(self.model.tries[target], values)
-        return self._prepared[target]
+        discounted = self._prepared[target]
+        best_responses(self.model.tries[target], discounted, self.model.tasks.state_before, start, only, row, value, row)
+        return float(value[0]), int(row[0])
 
 
 def in_place(before: Sequence[Interval | None], assigned: Assignment) -> Assignment:

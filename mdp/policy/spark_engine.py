@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -113,7 +113,12 @@ class Spark:
             for turn in range(rounds):
                 chunks = [_chunk(model, *states, actions) for states in ranges[turn::rounds]]
                 for answer in self._answers(SweepJob(model, values, name, chunks), tasks).to_pylist():
-                    _enter(model, answer, result)
+                    source, first = answer["source"], answer["first"]
+                    width = model.successors(source).size
+                    costs = np.frombuffer(answer["costs"])
+                    rows = model.orders[source][first : first + costs.size // width]
+                    result.costs[source][rows] = costs.reshape(rows.size, width)
+                    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION_TYPE).reshape(rows.size, width)
         return result
 
     def _answers(self, job: SweepJob, tasks: int) -> pyarrow.Table:
@@ -139,15 +144,6 @@ def _chunk(model: PolicyModel, source: int, first: int, end: int, actions: list[
     if actions is None:
         return StateChunk(source, first, np.full((rows.size, model.successors(source).size), -1, ACTION_TYPE))
     return StateChunk(source, first, actions[source][rows].astype(ACTION_TYPE))
-
-
-def _enter(model: PolicyModel, answer: dict[str, Any], result: Sweep) -> None:
-    source, first = answer["source"], answer["first"]
-    width = model.successors(source).size
-    costs = np.frombuffer(answer["costs"])
-    rows = model.orders[source][first : first + costs.size // width]
-    result.costs[source][rows] = costs.reshape(rows.size, width)
-    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION_TYPE).reshape(rows.size, width)
 
 
 def _search(job: SweepJob, tasks: int) -> WorkerFunction:

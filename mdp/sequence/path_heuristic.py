@@ -169,8 +169,11 @@ def improved_path(course: Course, path: Path, out_of_time: Callable[[], bool] = 
             before = course.start if t == 0 else best[t - 1]
             step = steps[t]
             after = best[t + 1] if t + 1 < len(best) else None
-            between = _best_between(step, before, steps[t + 1] if after is not None else None, after)
-            moved = _costs_around(step, before, between, steps[t + 1] if after is not None else None, after)
+            following = steps[t + 1] if after is not None else None
+            between = _best_between(step, before, following, after)
+            moved = [step.state_before[-1] - gain_between(step.state_before, before, between)]
+            if following is not None and after is not None:
+                moved.append(following.state_before[-1] - gain_between(following.state_before, between, after))
             if sum(moved) < costs[t : t + 2].sum() - EQUAL_GAINS * step.state_before[-1]:
                 best[t] = between
                 costs[t : t + 2] = moved
@@ -203,15 +206,6 @@ def _best_between(
     if between is None:
         raise ValueError(f"{members.nodes} nodes have no partition within their load limit")
     return between
-
-
-def _costs_around(
-    step: MigrationStep, before: Boundaries, between: Boundaries, following: MigrationStep | None, after: Boundaries | None
-) -> list[float]:
-    moved = [step.state_before[-1] - gain_between(step.state_before, before, between)]
-    if following is not None and after is not None:
-        moved.append(following.state_before[-1] - gain_between(following.state_before, between, after))
-    return moved
 
 
 def search_path(

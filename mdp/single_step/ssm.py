@@ -147,7 +147,13 @@ def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> Interv
     end_node = np.maximum(np.searchsorted(old, end, side="left") - 1, 0)
     near = begin_node == end_node
     shared = np.where(near, state[end] - state[begin], state[end] - state[old[end_node]])
-    inner = _largest_between(state, old)[begin_node, end_node]
+    # Largest state of an old node strictly between two others, shape (old nodes, old nodes); 0 where there is none.
+    nodes = old.size - 1
+    sizes = state[old[1:]] - state[old[:-1]]
+    largest = np.zeros((nodes, nodes), state.dtype)
+    for left in range(nodes - 2):
+        largest[left, left + 2 :] = np.maximum.accumulate(sizes[left + 1 : -1])
+    inner = largest[begin_node, end_node]
     begins = state[old[begin_node + 1]] - state[begin]
     return IntervalArcs(
         np.where(allowed, np.where(near, 0, np.maximum(inner, begins)), never),
@@ -155,16 +161,6 @@ def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> Interv
         np.where(allowed, shared, never),
         np.where(allowed, np.where(near, 0, shared), never),
     )
-
-
-def _largest_between(state: Integers, old: Integers) -> Integers:
-    """Largest state of an old node strictly between two others, shape (old nodes, old nodes); 0 where there is none."""
-    nodes = old.size - 1
-    sizes = state[old[1:]] - state[old[:-1]]
-    largest = np.zeros((nodes, nodes), state.dtype)
-    for left in range(nodes - 2):
-        largest[left, left + 2 :] = np.maximum.accumulate(sizes[left + 1 : -1])
-    return largest
 
 
 def _layer(arcs: IntervalArcs, free: Integers, used: Integers, old: Integers, never: int) -> tuple[Integers, Integers]:

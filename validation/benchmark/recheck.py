@@ -93,20 +93,16 @@ def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
     if row["kind"] in unchecked_kinds([row["kind"]]):
         return
     try:
-        yield from _disagreements(row, problem)
+        kind = json.loads(row["solution"])["kind"].removesuffix(SOLUTION)
+        evaluation = problem.evaluate(get_kind(kind).solution.model_validate_json(row["solution"]).decision)
+        if evaluation.broken:
+            yield f"claimed {row['status']}, but evaluated once more it breaks {'; '.join(evaluation.broken)}"
+        if row["objective"] is None or abs(evaluation.objective - row["objective"]) > _slack(evaluation.objective):
+            yield f"claimed objective {row['objective']!r}, evaluated once more {evaluation.objective!r}"
+        if row["bound"] is not None and row["bound"] > evaluation.objective + _slack(evaluation.objective):
+            yield f"bound {row['bound']!r} above its own objective {evaluation.objective!r}"
     except Exception as error:  # whatever a wrong document makes the evaluator do is the row's fault
         yield f"the solution document cannot be evaluated: {type(error).__name__}: {error}"
-
-
-def _disagreements(row: Mapping[str, Any], problem: Problem) -> Iterable[str]:
-    kind = json.loads(row["solution"])["kind"].removesuffix(SOLUTION)
-    evaluation = problem.evaluate(get_kind(kind).solution.model_validate_json(row["solution"]).decision)
-    if evaluation.broken:
-        yield f"claimed {row['status']}, but evaluated once more it breaks {'; '.join(evaluation.broken)}"
-    if row["objective"] is None or abs(evaluation.objective - row["objective"]) > _slack(evaluation.objective):
-        yield f"claimed objective {row['objective']!r}, evaluated once more {evaluation.objective!r}"
-    if row["bound"] is not None and row["bound"] > evaluation.objective + _slack(evaluation.objective):
-        yield f"bound {row['bound']!r} above its own objective {evaluation.objective!r}"
 
 
 def unchecked_kinds(kinds: Iterable[str]) -> list[str]:

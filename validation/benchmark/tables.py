@@ -85,7 +85,10 @@ def whole_table(summary: pd.DataFrame) -> Table | None:
 
 
 def _gap_cells(line: pd.Series, prefix: str = "") -> tuple[str, ...]:
-    interval = _interval(line[f"{prefix}mean_gap_low"], line[f"{prefix}mean_gap_high"])
+    # Both ends in percent; what rounds to 0 is 0.
+    low = line[f"{prefix}mean_gap_low"]
+    ends = (number(0.0 if 100 * end < 5e-4 else 100 * end) for end in (low, line[f"{prefix}mean_gap_high"]))
+    interval = f" ({'–'.join(ends)})" if pd.notna(low) else ""
     cells = {name: percent(line[f"{prefix}{name}_gap"]) for name in ("median", "mean", "p90", "worst")}
     return cells["median"], cells["mean"] + interval, cells["p90"], cells["worst"]
 
@@ -163,9 +166,3 @@ def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None
 
 def _table(caption: str, columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Table:
     return Table(caption, columns, rows, columns[1:], open=len(rows) <= MAX_OPEN_ROWS)
-
-
-def _interval(low: float, high: float) -> str:
-    """Both ends in percent; what rounds to 0 is 0."""
-    ends = (number(0.0 if 100 * end < 5e-4 else 100 * end) for end in (low, high))
-    return f" ({'–'.join(ends)})" if pd.notna(low) else ""

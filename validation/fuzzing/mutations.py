@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from edrp.core.document import MAX_COUNT, RANGES, Magnitudes
+from edrp.core.document import MAX_COUNT, RANGES
 from edrp.core.instances import schema
 from edrp.core.kinds import kinds
 from edrp.core.methods import NEEDS_PARAMETERS, methods
@@ -171,15 +171,11 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _range(document: dict[str, Any], place: Place) -> Magnitudes:
-    units = field_units(document["kind"])
-    named = [units[part] for part in field_names(place) if part in units]
-    return RANGES.get(named[-1], RANGES["1"]) if named else RANGES["1"]
-
-
 def _another_number(draw: Draw, document: dict[str, Any], place: Place, number: float) -> float:
     """Another number, often at an edge of its range."""
-    smallest, largest = _range(document, place)
+    units = field_units(document["kind"])
+    named = [units[part] for part in field_names(place) if part in units]
+    smallest, largest = RANGES.get(named[-1], RANGES["1"]) if named else RANGES["1"]
     if isinstance(number, int) and draw(st.booleans()):
         return float(draw(st.sampled_from(COUNTS))) if draw(st.integers(0, 9)) == 0 else int(draw(st.sampled_from(COUNTS)))
     choice = draw(st.integers(0, 9))

@@ -222,7 +222,9 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_
         with running() as run:
             solution = solve(problem, method, work_limit=case.work_limit, seed=case.seed)
         code = outcome_code(solution)
-        _read_back(solution)
+        read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
+        if solution.holds_decision and read.objective != solution.objective:
+            raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
         result = solution.status, repr(solution.decision)
         if result not in judged_before:
             judged_before.add(result)
@@ -244,12 +246,6 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, judged_
     if solution is not None and code not in ALLOWED:
         verdict.finds.append(Find(case, f"exit code {code}: {method}", f"{method}: {solution.status}"))
     return solution
-
-
-def _read_back(solution: Solution) -> None:
-    read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
-    if solution.holds_decision and read.objective != solution.objective:
-        raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
 
 
 def _names_another(problem: Problem, refusal: str) -> bool:

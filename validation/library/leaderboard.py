@@ -64,7 +64,9 @@ def run_leaderboard(
 def leaderboard_lines(library: Library, out: Path, work_limits: Sequence[float]) -> Iterator[str]:
     """Lines of the page, of what is stored in a folder."""
     versions = ", ".join(f"{name} {version}" for name, version in installed_versions("highspy", "pyscipopt", "gurobipy").items())
-    made = f"Made on {datetime.now(UTC).date().isoformat()} with {versions}, commit {_commit()}."
+    # The commit of this checkout; "unknown" outside one.
+    asked = run(["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    made = f"Made on {datetime.now(UTC).date().isoformat()} with {versions}, commit {asked.stdout.strip() or 'unknown'}."
     yield from ("# Leaderboard of the library", "", f"{made} {SHARES}")
     for kind in library.kinds:
         known = {row.name: row.record for row in library.select(kind)}
@@ -84,12 +86,6 @@ def leaderboard_lines(library: Library, out: Path, work_limits: Sequence[float])
     yield from ("", "## Who closed what", "", "| method | rows |", "|---|---|")
     closed = Counter(row.record.bound.method for row in library.values() if row.record.closed and row.record.bound)
     yield from (f"| {method} | {count} |" for method, count in closed.most_common())
-
-
-def _commit() -> str:
-    """The commit of this checkout; "unknown" outside one."""
-    asked = run(["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    return asked.stdout.strip() or "unknown"
 
 
 def _method_table(runs: dict[float, pd.DataFrame], rows: int) -> Iterator[str]:

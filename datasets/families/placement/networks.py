@@ -40,7 +40,11 @@ CAIDA = (
 
 def ans(nodes: int, random: np.random.Generator) -> Network:
     """Nodes of ANSNET, among the 15 of the EDRP paper."""
-    return _thinned(ansnet(15), nodes, random)
+    network = ansnet(15)
+    nodes_kept = [network.nodes[index] for index in _drawn(len(network.nodes), nodes, random)]
+    names = {node.name for node in nodes_kept}
+    links = tuple(link for link in network.links if link.source in names and link.target in names)
+    return network.replace(nodes=tuple(nodes_kept), links=links)
 
 
 def zoo(nodes: int, random: np.random.Generator) -> Network:
@@ -112,13 +116,6 @@ def _backbone(names: list[str], nodes: int, random: np.random.Generator, *, corr
     graph = _graph(names[int(random.integers(len(names)))], corrected=corrected)
     labels = list(graph)
     return logical_network(graph, [labels[index] for index in _drawn(len(labels), nodes, random)], NODE_RESOURCES)
-
-
-def _thinned(network: Network, nodes: int, random: np.random.Generator) -> Network:
-    nodes_kept = [network.nodes[index] for index in _drawn(len(network.nodes), nodes, random)]
-    names = {node.name for node in nodes_kept}
-    links = tuple(link for link in network.links if link.source in names and link.target in names)
-    return network.replace(nodes=tuple(nodes_kept), links=links)
 
 
 def _drawn(available: int, count: int, random: np.random.Generator) -> list[int]:

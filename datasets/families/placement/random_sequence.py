@@ -44,8 +44,13 @@ def random_sequence(
     """
     random = np.random.default_rng([seed, 40])
     base = random_problem(seed, operators=operators, nodes=nodes, combinations_limit=combinations)
-    weights = _without_downtime(base.weights)
-    limits = _with_limits(base.limits, weights)
+    kept = {name: getattr(base.weights, name) for name in ("response_time", "cost", "network_usage", "availability")}
+    total = sum(kept.values())
+    weights = Weights(**{name: weight / total for name, weight in kept.items()})
+    # The limits; where a weight needs one that is missing, one that does not bind.
+    loose = {"response_time": 1e3, "cost": 1e6, "network_usage": 1e6, "availability": 1e-6}
+    missing = {name: value for name, value in loose.items() if weights.of(name) and base.limits.of(name) is None}
+    limits = base.limits.replace(**missing)
     sources = [operator for operator in base.application.operators if operator.external_rate]
     described = []
     for _ in range(int(random.integers(periods[0], periods[1] + 1))):
@@ -64,19 +69,6 @@ def random_sequence(
     fields = {name: getattr(base, name) for name in ("application", "network", "synchronisation_time", "reconfiguration")}
     initial = None if random.random() < NO_INITIAL else base.current
     return EdrpSequence(**fields, weights=weights, limits=limits, periods=described, changes=prices, initial=initial)
-
-
-def _without_downtime(weights: Weights) -> Weights:
-    kept = {name: getattr(weights, name) for name in ("response_time", "cost", "network_usage", "availability")}
-    total = sum(kept.values())
-    return Weights(**{name: weight / total for name, weight in kept.items()})
-
-
-def _with_limits(limits: Limits, weights: Weights) -> Limits:
-    """The limits; where a weight needs one that is missing, one that does not bind."""
-    loose = {"response_time": 1e3, "cost": 1e6, "network_usage": 1e6, "availability": 1e-6}
-    missing = {name: value for name, value in loose.items() if weights.of(name) and limits.of(name) is None}
-    return limits.replace(**missing)
 
 
 def _scaled(limits: Limits, factor: float) -> Limits:

@@ -122,7 +122,14 @@ def layered_shape(operators: int, random: np.random.Generator) -> Shape:
     >>> layered_shape(6, np.random.default_rng(0)).streams
     ((0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4), (4, 5))
     """
-    return _all_different(_between_layers(_layers(operators, random), random), operators)
+    # Draw the operators of each layer, numbered in topological order.
+    layers = [[0]]
+    placed = 1
+    while placed < operators - 1:
+        width = min(int(random.integers(1, MAX_LAYER_WIDTH + 1)), operators - 1 - placed)
+        layers.append(list(range(placed, placed + width)))
+        placed += width
+    return _all_different(_between_layers([*layers, [operators - 1]], random), operators)
 
 
 SHAPES: dict[str, tuple[ShapeMaker, int]] = {
@@ -138,17 +145,6 @@ SHAPES: dict[str, tuple[ShapeMaker, int]] = {
 
 def _all_different(streams: list[tuple[int, int]], operators: int) -> Shape:
     return Shape(tuple(sorted(streams)), tuple(range(operators)))
-
-
-def _layers(operators: int, random: np.random.Generator) -> list[list[int]]:
-    """Draw the operators of each layer, numbered in topological order."""
-    layers = [[0]]
-    placed = 1
-    while placed < operators - 1:
-        width = min(int(random.integers(1, MAX_LAYER_WIDTH + 1)), operators - 1 - placed)
-        layers.append(list(range(placed, placed + width)))
-        placed += width
-    return [*layers, [operators - 1]]
 
 
 def _between_layers(layers: list[list[int]], random: np.random.Generator) -> list[tuple[int, int]]:

@@ -113,7 +113,10 @@ def estimation_rounds(
         measure = by_matrix(measured.copy(), 0.0, random)
     supervised = MeasuringSupervisors(position, measured, [np.flatnonzero(row) for row in others], parameters, random)
     for _ in supervised.rounds(measure):
-        yield LatencyEstimate(names, position.copy(), _symmetric(measured), parameters, seed)
+        # Make measurements symmetric: the mean of both directions, or the one that was measured.
+        one = np.where(np.isnan(measured), measured.T, measured)
+        other = np.where(np.isnan(measured.T), measured, measured.T)
+        yield LatencyEstimate(names, position.copy(), np.asarray((one + other) / 2), parameters, seed)
 
 
 def _before(names: tuple[str, ...], parameters: SpringParameters, start: LatencyEstimate | None) -> tuple[Floats, Floats]:
@@ -132,13 +135,6 @@ def _before(names: tuple[str, ...], parameters: SpringParameters, start: Latency
     position[indices] = start.coordinates[old_indices]
     measured[np.ix_(indices, indices)] = start.measured[np.ix_(old_indices, old_indices)]
     return position, measured
-
-
-def _symmetric(measured: Floats) -> Floats:
-    """Make measurements symmetric: the mean of both directions, or the one that was measured."""
-    one = np.where(np.isnan(measured), measured.T, measured)
-    other = np.where(np.isnan(measured.T), measured, measured.T)
-    return np.asarray((one + other) / 2)
 
 
 def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:

@@ -89,7 +89,11 @@ class MeasuringSupervisors:
 
     def update(self, u: int, measure: Measure) -> None:
         """Let supervisor u measure, and move to where its springs rest (Alg. 1)."""
-        parameters, peers = self.parameters, self._select(u)
+        near = self._near.get(u, np.empty(0, np.int64))
+        others = np.setdiff1d(self.reachable[u], near, assume_unique=True)
+        parameters = self.parameters
+        count = min(parameters.peers - near.size, others.size)
+        peers = np.concatenate([near, self.random.choice(others, count, replace=False)])
         if not peers.size:
             return
         latency = measure(u, peers)
@@ -100,12 +104,6 @@ class MeasuringSupervisors:
         directions = random_directions(self.random, peers.size, parameters.dimension)
         springs = (self.position[peers], self.measured[u, peers], directions)
         _native.relax_springs(self.position[u], *springs, parameters.force, parameters.least_move, parameters.moves)
-
-    def _select(self, u: int) -> Ints:
-        near = self._near.get(u, np.empty(0, np.int64))
-        others = np.setdiff1d(self.reachable[u], near, assume_unique=True)
-        count = min(self.parameters.peers - near.size, others.size)
-        return np.concatenate([near, self.random.choice(others, count, replace=False)])
 
     def rounds(self, measure: Measure) -> Iterator[None]:
         """Let all supervisors measure at their own pace; yield after each round (the mean time between two measurements)."""

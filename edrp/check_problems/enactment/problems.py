@@ -236,13 +236,11 @@ class _LeasingSearch:
         fewest = max(counts[name] for counts in self.problem.minimum_instances)
         if not self.problem.penalty:
             return fewest
-        total = self._items(name) * self.problem.application.by_name[name].occupied / self.problem.period
-        return max(fewest, math.ceil(total))
-
-    def _items(self, name: str) -> float:
-        """Return the number of items that arrive over the horizon or wait at its start."""
+        # Items that arrive over the horizon or wait at its start.
         rate = self.problem.application.load(name) * self.problem.period
-        return self.problem.queues.get(name, 0.0) + rate * sum(self.problem.forecast)
+        items = self.problem.queues.get(name, 0.0) + rate * sum(self.problem.forecast)
+        total = items * self.problem.application.by_name[name].occupied / self.problem.period
+        return max(fewest, math.ceil(total))
 
     def _leased(self, period: int) -> Counts:
         counts = []

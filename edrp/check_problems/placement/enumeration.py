@@ -236,7 +236,11 @@ class _DeploymentSearch:
         keep = (room >= 0).all(axis=1)
         base, new = partial.take(rows[keep]), new[keep]
         ready, sums = np.zeros((new.size, len(self.chances))), base.sums + step.sums[new]
-        used = base.used | self._nodes_used(step)[new]
+        used = np.zeros((len(step.choices), len(self.parts)), bool)
+        for column, part in enumerate(self.parts):
+            if len(part) == 1:
+                used[:, column] = step.present[:, self.nodes.index(part[0])]
+        used = base.used | used[new]
         for stream in self.streams[depth]:
             chosen = new if stream.first == depth else base.choice[:, stream.first]
             if stream.delay is not None:
@@ -266,13 +270,6 @@ class _DeploymentSearch:
                 total += term.coefficient * scaled[term.metric] if self.is_bound and term.coefficient else 0.0
                 total[scaled[term.metric] > term.scaled_limit * (1 + 2 * LIMIT_SLACK)] = math.inf
         return total
-
-    def _nodes_used(self, step: _Step) -> Bools:
-        used = np.zeros((len(step.choices), len(self.parts)), bool)
-        for column, part in enumerate(self.parts):
-            if len(part) == 1:
-                used[:, column] = step.present[:, self.nodes.index(part[0])]
-        return used
 
     def _step(self, name: str) -> _Step:
         problem, operator = self.problem, self.problem.application.by_name[name]

@@ -71,7 +71,8 @@ def _placement_parts(explanation: Explanation, running: bool) -> Iterator[Part]:
     if explanation.cost_parts:
         yield cost_table(explanation.cost_parts)
     if explanation.crossings:
-        yield _crossings(explanation)
+        rows = [(stream.name, f"{stream.tuples:.6g}", f"{100 * stream.share:.1f} %") for stream in explanation.crossings]
+        yield table(("stream", "tuples/s", "of the stream"), rows, "Between nodes", right=("tuples/s", "of the stream"))
     if explanation.throughput is not None:
         yield from _throughput(explanation.throughput)
     if running:
@@ -142,11 +143,6 @@ def _part_table(parts: Sequence[tuple[PathPart | CostPart, float]], title: str, 
         (part.name, "stream" if part.is_stream else "operator", f"{amount:.6g}", percent(amount, total)) for part, amount in parts
     ]
     return table(("part", "what", column, "share"), rows, title.format(total), right=(column, "share"))
-
-
-def _crossings(explanation: Explanation) -> Table:
-    rows = [(stream.name, f"{stream.tuples:.6g}", f"{100 * stream.share:.1f} %") for stream in explanation.crossings]
-    return table(("stream", "tuples/s", "of the stream"), rows, "Between nodes", right=("tuples/s", "of the stream"))
 
 
 def _throughput(throughput: Throughput) -> Iterator[Part]:

@@ -12,7 +12,7 @@ from edrp.cli.terminal import first_rows, table
 from edrp.core.errors import numbered
 from edrp.mdp.transfer.migration_plan import MigrationPlan
 from edrp.mdp.transfer.placement_plan import PlacementPhase, PlacementPlan
-from edrp.mdp.transfer.rescale_plan import ChangePlan, RescalePlan, RescaleRole, RescaleStep
+from edrp.mdp.transfer.rescale_plan import ChangePlan, RescalePlan, RescaleRole
 from edrp.mdp.transfer.schedules import TransferSchedule
 from edrp.migration.intervals import task_numbers
 from edrp.placement.deployment import counted
@@ -40,7 +40,10 @@ def rescale_plan_parts(plan: RescalePlan) -> Iterator[Table | str]:
     columns = ("node", "keeps", "gives", "receives", "starts", "stops", "sends (B)", "receives (B)", "busy (s)")
     yield table(columns, [_role_row(role) for role in plan.roles], right=columns[6:])
     for number, step in enumerate(plan.steps):
-        yield from _rescale_step(number, step, plan.nodes)
+        node, rate = step.fullest
+        yield f"{_step_text(number, step.schedule)}; busiest node is then {node} with {rate:.6g} tuples/s"
+        yield from move_lines(step.moves)
+        yield from _phase_parts(step.schedule, plan.nodes)
     if not plan.steps:
         yield "no state moves"
     elif len(plan.steps) == 1:
@@ -144,13 +147,6 @@ def _phases(schedule: TransferSchedule, nodes: Sequence[str] | None) -> list[dic
         }
         for phase in schedule.phases
     ]
-
-
-def _rescale_step(number: int, step: RescaleStep, nodes: Sequence[str]) -> Iterator[Table | str]:
-    node, rate = step.fullest
-    yield f"{_step_text(number, step.schedule)}; busiest node is then {node} with {rate:.6g} tuples/s"
-    yield from move_lines(step.moves)
-    yield from _phase_parts(step.schedule, nodes)
 
 
 def _step_text(number: int, schedule: TransferSchedule) -> str:

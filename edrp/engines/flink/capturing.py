@@ -82,7 +82,12 @@ def _capture_once(client: FlinkClient, root: str, vertices: list[str]) -> None:
     """Ask for what does not change from round to round; what a version or a scheduler lacks is recorded with its status."""
     client.get("/taskmanagers")
     if client.get(f"{root}/resource-requirements").status == 200:
-        _ask_for_mode(client)
+        # Ask for the mode of the scheduler where the cluster says that its web interface changes no replicas: it may be
+        # reactive.
+        config = next(recorded.answer for recorded in client.answers if recorded.path == "/config")
+        if config.get("features", {}).get("web-rescale") is False:
+            with suppress(EngineError):  # a proxy may guard the configuration
+                client.get("/jobmanager/config", "scheduler-mode")
     client.get(f"{root}/checkpoints/config")
     checkpoints = client.get(f"{root}/checkpoints").answer or {}
     completed = (checkpoints.get("latest") or {}).get("completed")
@@ -93,14 +98,6 @@ def _capture_once(client: FlinkClient, root: str, vertices: list[str]) -> None:
     history = client.get(f"{root}/rescales/history").answer
     for rescale in history[:MAX_RESCALES] if isinstance(history, list) else ():
         client.get(f"{root}/rescales/details/{rescale['rescaleUuid']}")
-
-
-def _ask_for_mode(client: FlinkClient) -> None:
-    """Ask for the mode of the scheduler where the cluster says that its web interface changes no replicas: it may be reactive."""
-    config = next(recorded.answer for recorded in client.answers if recorded.path == "/config")
-    if config.get("features", {}).get("web-rescale") is False:
-        with suppress(EngineError):  # a proxy may guard the configuration
-            client.get("/jobmanager/config", "scheduler-mode")
 
 
 def _require(client: FlinkClient, path: str, field: str) -> Any:

@@ -156,18 +156,15 @@ class _MetadataReader:
         sizes = [0] * max_parallelism
         for _ in range(self.integer()):  # below 0 where the whole operator has finished
             if self.integer() >= 0:  # below 0 where the subtask has finished
-                self._subtask(sizes)
+                for _managed_and_raw in range(2):
+                    if self.integer():
+                        self._operator_state()
+                for _managed_and_raw in range(2):
+                    self._keyed_state(sizes)
+                for _inputs_and_outputs in range(2):
+                    if self.integer():
+                        raise EngineError(self._source, "is of an unaligned checkpoint with tuples in flight; use an aligned one")
         return StoredOperatorState(key, name, parallelism, max_parallelism, tuple(sizes) if any(sizes) else ())
-
-    def _subtask(self, sizes: list[int]) -> None:
-        for _managed_and_raw in range(2):
-            if self.integer():
-                self._operator_state()
-        for _managed_and_raw in range(2):
-            self._keyed_state(sizes)
-        for _inputs_and_outputs in range(2):
-            if self.integer():
-                raise EngineError(self._source, "is of an unaligned checkpoint with tuples in flight; use an aligned one")
 
     def _operator_state(self) -> None:
         if self._kind((NO_HANDLE, PARTITIONABLE)) == NO_HANDLE:

@@ -6,7 +6,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -346,8 +346,25 @@ def _scaled(operator: observed.OperatorObservation, share: float) -> observed.Op
 
 
 def operator_windows(rounds: Sequence[Any]) -> tuple[observed.OperatorWindow, ...]:
-    """Windows between rounds of `/jobs/:id/vertices/:vid`, in the order of time; empty where metrics are missing throughout."""
-    return counter_windows(read for answer in rounds if (read := _read_round(answer)) is not None)
+    """Windows between rounds of `/jobs/:id/vertices/:vid`, in the order of time; empty where metrics are missing throughout.
+
+    A window never spans a start of any subtask. Where rounds are too few for one, counters since the start make one, unless
+    these are all 0.
+    """
+    windows: list[observed.OperatorWindow] = []
+    base: CounterRound | None = None
+    newest: CounterRound | None = None
+    for later in filter(None, map(_read_round, rounds)):
+        if base is None or not _continues(base, later):
+            base = later
+        elif _clock_between(base, later) >= MIN_WINDOW:
+            windows.append(_difference(base, later))
+            base = later
+        newest = later
+    if not windows and newest is not None:
+        since_start = _since_start(newest)
+        windows = [since_start] if any(subtask.clock or subtask.records_out for subtask in since_start.subtasks) else []
+    return tuple(windows)
 
 
 def counters_ran_back(rounds: Sequence[Any]) -> bool:
@@ -432,28 +449,6 @@ class CounterRound(NamedTuple):
 
     now: float
     samples: tuple[CounterSample, ...]
-
-
-def counter_windows(rounds: Iterable[CounterRound]) -> tuple[observed.OperatorWindow, ...]:
-    """Windows between rounds, in the order of time.
-
-    A window never spans a start of any subtask. Where rounds are too few for one, counters since the start make one, unless
-    these are all 0.
-    """
-    windows: list[observed.OperatorWindow] = []
-    base: CounterRound | None = None
-    newest: CounterRound | None = None
-    for later in rounds:
-        if base is None or not _continues(base, later):
-            base = later
-        elif _clock_between(base, later) >= MIN_WINDOW:
-            windows.append(_difference(base, later))
-            base = later
-        newest = later
-    if not windows and newest is not None:
-        since_start = _since_start(newest)
-        windows = [since_start] if any(subtask.clock or subtask.records_out for subtask in since_start.subtasks) else []
-    return tuple(windows)
 
 
 def _continues(base: CounterRound, later: CounterRound) -> bool:

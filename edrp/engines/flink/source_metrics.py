@@ -45,19 +45,15 @@ class SourceMetrics:
         for vertex, names in self._names.items():
             path = f"{self._root}/vertices/{vertex}/metrics"
             if names is None:
-                names = self._listed(path, vertex)
+                # Names of the metrics of a source that tell its backlog.
+                answer = self._client.get(path).answer
+                listed = [str(row["id"]) for row in answer if "id" in row] if isinstance(answer, list) else []
+                sent = self._heads.get(vertex, ())
+                names = [name for name in listed if name.endswith((f".{PENDING}", f".{LAG}")) or name.partition(".")[2] in sent]
+                if listed:
+                    self._names[vertex] = names
             for begin in range(0, len(names), MAX_NAMES):
                 self._client.get(f"{path}?get={quote(','.join(names[begin : begin + MAX_NAMES]))}")
-
-    def _listed(self, path: str, vertex: str) -> list[str]:
-        """Names of the metrics of a source that tell its backlog."""
-        answer = self._client.get(path).answer
-        listed = [str(row["id"]) for row in answer if "id" in row] if isinstance(answer, list) else []
-        sent = self._heads.get(vertex, ())
-        names = [name for name in listed if name.endswith((f".{PENDING}", f".{LAG}")) or name.partition(".")[2] in sent]
-        if listed:
-            self._names[vertex] = names
-        return names
 
 
 def backlog_samples(capture: Capture, vertex: str, replicas: int) -> tuple[BacklogSample, ...]:

@@ -25,15 +25,6 @@ from edrp.placement.problem import StreamPlacement, Term, limit_needed, note_oth
 from edrp.placement.shortage import homeless_operators, shortages
 
 
-def operator_clashes(problem: Any) -> tuple[str, ...]:
-    """Return the reasons why no number of replicas keeps an operator stable and within the tolerance or fits on its nodes."""
-    replicas = {operator.name: documents.possible_replicas(problem, operator) for operator in problem.application.operators}
-    overloaded = [_overload(problem, operator) for operator in problem.application.operators if not replicas[operator.name]]
-    if alone := (*overloaded, *homeless_operators(problem)):
-        return alone
-    return tuple(shortage.text for shortage in shortages(problem, {name: counts[0] for name, counts in replicas.items()}))
-
-
 def _overload(problem: Any, operator: documents.KeyedOperator) -> str:
     max_replicas, load = operator.most_replicas, problem.application.load(operator.name)
     replicas = f"{max_replicas} replicas at most" if max_replicas > 1 else "a single replica"
@@ -306,7 +297,11 @@ class RescaleProblem(StreamPlacement):
 
     def clashes(self) -> tuple[str, ...]:
         """Return the reasons why no deployment is feasible, as far as operators show it one by one."""
-        return operator_clashes(self)
+        replicas = {operator.name: documents.possible_replicas(self, operator) for operator in self.application.operators}
+        overloaded = [_overload(self, operator) for operator in self.application.operators if not replicas[operator.name]]
+        if alone := (*overloaded, *homeless_operators(self)):
+            return alone
+        return tuple(shortage.text for shortage in shortages(self, {name: counts[0] for name, counts in replicas.items()}))
 
 
 class RescaleSolution(Solution):

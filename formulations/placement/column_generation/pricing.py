@@ -310,7 +310,12 @@ class Pricer:
 
     def bound(self, worth: Floats) -> float:
         """Upper bound on the worth of any pattern, from the grid alone; `worth` of an instance, shape (operators,)."""
-        self._fill(worth)
+        key = worth.tobytes()
+        if self.filled != key:
+            spend(CELL_WORK * self.table.values.size)
+            self.table.values.fill(-np.inf)
+            _native.fill_pattern_bounds(self.steps, self.table, worth[self.order.operators])
+            self.filled = key
         return float(self.table.values[int(self.grid.cells.prod()) - 1])
 
     def best(self, worth: Floats, threshold: float, units: float) -> Priced:
@@ -336,14 +341,6 @@ class Pricer:
                 return Priced(patterns, values, at_most)
             if values.size >= max_patterns or not self.refine():
                 return None
-
-    def _fill(self, worth: Floats) -> None:
-        key = worth.tobytes()
-        if self.filled != key:
-            spend(CELL_WORK * self.table.values.size)
-            self.table.values.fill(-np.inf)
-            _native.fill_pattern_bounds(self.steps, self.table, worth[self.order.operators])
-            self.filled = key
 
     def _search(
         self, worth: Floats, threshold: float, improve: bool, max_nodes: int, max_patterns: int

@@ -209,11 +209,6 @@ class Master:
         lower, upper = (*window.class_min, window.min_supervisors), (*window.class_max, window.max_supervisors)
         self.program.bound_rows(np.arange(self.operators, self.artificial), lower, upper)
 
-    def raise_penalty(self) -> None:
-        """Make artificial columns ten times more expensive."""
-        self.penalty *= 10.0
-        self.program.price(np.arange(self.artificial), self.penalty)
-
     def solve(self) -> MasterRelaxation:
         """Solve over all patterns of the pool."""
         pool = self.pool
@@ -393,7 +388,8 @@ class BranchAndPrice:
             if len(self.pool.cost) == known_patterns:
                 if relaxation.uncovered < UNCOVERED_OPERATORS or master.penalty > 1e9:
                     return best, relaxation
-                master.raise_penalty()
+                master.penalty *= 10.0
+                master.program.price(np.arange(master.artificial), master.penalty)
 
     def _list(self, proof: Certificate, limit: float, max_patterns: int) -> PatternPool | None:
         """Every pattern that can be part of a placement below the limit; None where they are too many."""

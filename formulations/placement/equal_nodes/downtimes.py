@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Ints
+from edrp.core.arrays import Ints
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.equal_nodes.model import OperatorChoices, Quotient, build_quotient, fitting_replicas
-from edrp.formulations.placement.equal_nodes.moves import Moves, MoveTimes
+from edrp.formulations.placement.equal_nodes.moves import Moves
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE, Compiled
 from edrp.placement.node_classes import find_node_classes
@@ -24,17 +25,20 @@ def with_downtimes(quotient: Quotient) -> Quotient:
     Choices of one node where the operator runs now are apart, a row for each node: operators on different nodes cannot be
     brought together without a move.
     """
-    rows = _Rows(quotient)
-    for j in range(quotient.operators):
-        rows.add_operator(j)
-    choices = rows.choices()
+    moves = Moves(
+        quotient.model.compiled, quotient.model.order, np.array([most_on_node(quotient, j) for j in range(quotient.operators)])
+    )
+    listed = [entry for row in range(quotient.choices.operator.size) for entry in _downtimes(quotient, moves, row)]
+    listed = [entry for entry in listed if np.isfinite(entry[1])]
+    rows, downtime, anchor = np.array(listed).reshape(-1, 3).T
+    choices = replace(quotient.choices.select(rows.astype(np.int64)), downtime=downtime, anchor=anchor.astype(np.int64))
     limit = float(quotient.model.limits[2]) * (1 + LIMIT_SLACK)
     if quotient.model.downtime == 0 and (choices.downtime <= limit).all():
         return quotient  # downtime does not count, and hardly any placement takes too long
     choices = choices.select(np.flatnonzero(choices.downtime <= limit))
     least_change = _least_change(quotient.model.compiled, choices)
-    stays = np.zeros((quotient.operators, rows.owner.size), np.int64)
-    return replace(quotient, choices=choices, least_downtime=least_change, longest_downtime=limit, stays=stays, moves=rows.moves)
+    stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
+    return replace(quotient, choices=choices, least_downtime=least_change, longest_downtime=limit, stays=stays, moves=moves)
 
 
 def _least_change(compiled: Compiled, choices: OperatorChoices) -> float:
@@ -49,54 +53,30 @@ def _least_change(compiled: Compiled, choices: OperatorChoices) -> float:
     return float(min(changes.min(), start))
 
 
-class _Rows:
-    """Choices with their downtimes, operator by operator."""
+def _downtimes(quotient: Quotient, moves: Moves, row: int) -> Iterator[tuple[int, float, int]]:
+    """A row of the choices, its least downtime and its anchor.
 
-    def __init__(self, quotient: Quotient) -> None:
-        self.quotient, self.compiled, self.owner = quotient, quotient.model.compiled, quotient.owner
-        max_on_node = np.array([most_on_node(quotient, j) for j in range(quotient.operators)])
-        self.moves = Moves(self.compiled, quotient.model.order, max_on_node)
-        self.source: list[int] = []
-        self.downtime: list[float] = []
-        self.anchor: list[int] = []
-
-    def choices(self) -> OperatorChoices:
-        """Return the choices added so far, with their downtimes."""
-        chosen = self.quotient.choices.select(np.array(self.source, np.int64))
-        return replace(chosen, downtime=np.array(self.downtime), anchor=np.array(self.anchor, np.int64))
-
-    def add_operator(self, j: int) -> None:
-        """Add the choices of one operator."""
-        choices, most = self.quotient.choices, self.moves.most[j][self.owner]
-        for row in np.flatnonzero(choices.operator == j):
-            replicas = int(choices.replicas[row])
-            times = self.moves.times(j, replicas)
-            if choices.single[row]:
-                self._add_single(int(row), times, self.quotient.within(choices.classes[row]))
-                continue
-            running_nodes = np.flatnonzero(times.before)
-            if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[running_nodes]) == choices.classes[row]:
-                self._add(int(row), 0.0, NO_NODE)  # the replicas may stay as they are
-            else:
-                self._add(int(row), self.moves.spread(j, replicas, self.quotient.room(int(row), most)), NO_NODE)
-
-    def _add(self, row: int, downtime: float, anchor: int) -> None:
-        if np.isfinite(downtime):
-            self.source.append(row)
-            self.downtime.append(downtime)
-            self.anchor.append(anchor)
-
-    def _add_single(self, row: int, times: MoveTimes, inside: Bools) -> None:
-        """Add one row for each node where the operator runs now, and one for any other node of the class."""
-        replicas = int(self.quotient.choices.replicas[row])
-        fresh = np.flatnonzero(inside & (times.before == 0))
-        for node in [*np.flatnonzero(inside & (times.before > 0)), *fresh[:1]]:
-            others = [u for u in np.flatnonzero(times.before) if u != node]
-            upload = max((float(times.upload[u, 0]) for u in others), default=-np.inf)
-            moved = max(float(times.code[node]), upload) + float(times.download[node, replicas]) if others else 0.0
-            same = not others and times.before[node] == replicas
-            downtime = 0.0 if same else self.compiled.synchronisation_time + moved
-            self._add(row, downtime, int(node) if times.before[node] else NO_NODE)
+    Of one node: a row for each node where the operator runs now, and one for any other node of the class.
+    """
+    choices, synchronisation = quotient.choices, quotient.model.compiled.synchronisation_time
+    j, replicas = int(choices.operator[row]), int(choices.replicas[row])
+    times = moves.times(j, replicas)
+    running_nodes = np.flatnonzero(times.before)
+    if not choices.single[row]:
+        used = np.bitwise_or.reduce(1 << quotient.owner[running_nodes])
+        if times.before.sum() == replicas and used == choices.classes[row]:
+            yield row, 0.0, NO_NODE  # the replicas may stay as they are
+        else:
+            yield row, moves.spread(j, replicas, quotient.room(row, moves.most[j][quotient.owner])), NO_NODE
+        return
+    inside = quotient.within(choices.classes[row])
+    fresh = np.flatnonzero(inside & (times.before == 0))
+    for node in [*np.flatnonzero(inside & (times.before > 0)), *fresh[:1]]:
+        others = [u for u in running_nodes if u != node]
+        upload = max((float(times.upload[u, 0]) for u in others), default=-np.inf)
+        moved = max(float(times.code[node]), upload) + float(times.download[node, replicas]) if others else 0.0
+        same = not others and times.before[node] == replicas
+        yield row, 0.0 if same else synchronisation + moved, int(node) if times.before[node] else NO_NODE
 
 
 def most_on_node(quotient: Quotient, j: int) -> Ints:

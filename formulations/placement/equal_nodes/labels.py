@@ -304,7 +304,11 @@ class StateLabelSearch:
         """The undominated labels, at most as many as fit, and the least bound among those dropped."""
         labels, lost = _trimmed(labels, max(4 * beam, COMPARABLE))
         if j < self.quotient.operators - 1:
-            group = _without_levels(labels.code, opened)
+            # Only the structure is left of codes; how full nodes are is known exactly from the labels.
+            group = labels.code.copy()
+            for place in range(opened):
+                first = (labels.code >> (FIELD * place + FIELD - 1) & 1).astype(bool)
+                group[first] &= ~(MAX_LEVEL << (FIELD * place))
             if self.told_apart is not None:
                 kinds = self._kinds(labels)
                 group = np.unique(group, return_inverse=True)[1] * (1 + kinds.max(initial=0)) + kinds
@@ -314,7 +318,12 @@ class StateLabelSearch:
             shape = np.array([self.quotient.shared_capacity.size, opened, loads, coming])
             weights = np.array([model.response, model.cost, model.downtime, least_downtime])
             spend(LABEL_WORK * labels.code.size)
-            binding = self._binding(cutoff)
+            # Mask of the limits that a label could still break, in the form that `undominated_labels` takes.
+            q = self.quotient
+            rest = cutoff - q.model.cost * self.rest[0, 0] - (q.model.downtime * q.least_downtime if q.least_downtime else 0.0)
+            response = np.isfinite(q.max_response) and not rest < q.model.response * q.max_response
+            cost = self.most[0] > q.max_cost and not cutoff < q.model.cost * q.max_cost
+            binding = np.array([*(self.most[1:] > q.shared_capacity), response, cost], np.int64)
             labels = _take(labels, _native.undominated_labels(labels.values, order, group[order], shape, weights, binding))
         labels, more = _trimmed(labels, beam)
         return labels, min(lost, more)
@@ -326,14 +335,6 @@ class StateLabelSearch:
         rows = np.where(self.told_apart[labels.row], 1 + labels.row, 0)
         kinds = (self.kinds[labels.parent] * (1 + self.told_apart.size) + rows << MAX_OPEN) + labels.local
         return np.unique(kinds, return_inverse=True)[1]
-
-    def _binding(self, cutoff: float) -> Ints:
-        """Mask of the limits that a label could still break, in the form that `undominated_labels` takes."""
-        q = self.quotient
-        rest = cutoff - q.model.cost * self.rest[0, 0] - (q.model.downtime * q.least_downtime if q.least_downtime else 0.0)
-        response = np.isfinite(q.max_response) and not rest < q.model.response * q.max_response
-        cost = self.most[0] > q.max_cost and not cutoff < q.model.cost * q.max_cost
-        return np.array([*(self.most[1:] > q.shared_capacity), response, cost], np.int64)
 
     def _pattern(self, history: list[LayerLabels], label: int) -> Pattern:
         rows, local = [], []
@@ -371,12 +372,3 @@ def _take(labels: LayerLabels, chosen: Ints) -> LayerLabels:
 def _joined(parts: list[LayerLabels]) -> LayerLabels:
     columns: Any = zip(*parts, strict=True)
     return parts[0] if len(parts) == 1 else LayerLabels(*(np.concatenate(arrays) for arrays in columns))
-
-
-def _without_levels(code: Ints, opened: int) -> Ints:
-    """Codes in which only the structure is left; how full nodes are is known exactly from the labels."""
-    group = code.copy()
-    for place in range(opened):
-        first = (code >> (FIELD * place + FIELD - 1) & 1).astype(bool)
-        group[first] &= ~(MAX_LEVEL << (FIELD * place))
-    return group

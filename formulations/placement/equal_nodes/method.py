@@ -304,15 +304,11 @@ class _EqualNodesSearch:
         return answer.resting_on("solver's word") if self.trusting else answer
 
     def _work(self) -> StoppedBecause:
-        for work in (CaseSearch.raise_first, CaseSearch.raise_more):
+        for work in (CaseSearch.raise_first, CaseSearch.raise_more, lambda case: case.prove(self._allowed)):
             for case in sorted(self.cases, key=lambda case: case.bound):
-                if not self._closed(case):
+                if not self._proven(case) and self.options.remaining > 0:
                     work(case)
                     self._report()
-        for case in sorted(self.cases, key=lambda case: case.bound):
-            if not self._closed(case):
-                case.prove(self._allowed)
-                self._report()
         self._branch()
         return "finished"
 
@@ -345,9 +341,6 @@ class _EqualNodesSearch:
     def _proven(self, case: CaseSearch) -> bool:
         return case.bound >= self._allowed(self.incumbent.objective)
 
-    def _closed(self, case: CaseSearch) -> bool:
-        return self._proven(case) or self.options.remaining <= 0
-
     def _allowed(self, objective: float) -> float:
         """Half of the gap is left to rounding."""
         return objective if self.deployment is None else objective - 0.5 * self.options.gap * abs(objective)
@@ -360,14 +353,13 @@ class _EqualNodesSearch:
                 return False
             counts, *_ = realise_moves(quotient, pattern, seconds)
             return self._reaches(counts, pattern)
-        for way in (realise, realise_by_program):
-            if way is realise_by_program and self.packing_seconds > max(PACKING_SECONDS, PACKING_SHARE * self.options.elapsed):
-                continue
-            began, counts = now(), way(quotient, pattern)
-            self.packing_seconds += now() - began if way is realise_by_program else 0.0
-            if self._reaches(counts, pattern):
-                return True
-        return False
+        if self._reaches(realise(quotient, pattern), pattern):
+            return True
+        if self.packing_seconds > max(PACKING_SECONDS, PACKING_SHARE * self.options.elapsed):
+            return False
+        began, counts = now(), realise_by_program(quotient, pattern)
+        self.packing_seconds += now() - began
+        return self._reaches(counts, pattern)
 
     def _reaches(self, counts: Ints | None, pattern: Pattern) -> bool:
         return counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES

@@ -38,17 +38,6 @@ class MoveTimes:
     download: Floats
 
 
-def move_times(compiled: Compiled, operator: int, replicas: int, most: int) -> MoveTimes:
-    """Parts of the downtime (EDRP, eqs. 28 to 32) of an operator of the compiled problem, with up to `most` on a node."""
-    assert compiled.current is not None
-    nodes = np.arange(len(compiled.nodes), dtype=np.int32)
-    counts = np.arange(most + 1)
-    new = np.full(counts.size, replicas)
-    upload = np.array([upload_times(compiled, operator, int(u), counts, new) for u in nodes])
-    download = np.array([download_times(compiled, operator, np.full(counts.size, v, np.int32), counts, new) for v in nodes])
-    return MoveTimes(compiled.current[operator], code_times(compiled, operator, nodes), upload, download)
-
-
 class Moves:
     """Times of moves of all operators of a quotient, kept for as long as it is searched.
 
@@ -67,10 +56,17 @@ class Moves:
         self._boxes: dict[tuple[int, int, bytes, float], list[Box]] = {}
 
     def times(self, j: int, replicas: int) -> MoveTimes:
-        """Times of an operator's move to a number of replicas."""
+        """Times of an operator's move to a number of replicas (EDRP, eqs. 28 to 32)."""
         if (j, replicas) not in self._times:
-            most = int(min(self.most[j].max(), replicas))
-            self._times[j, replicas] = move_times(self.compiled, int(self.order[j]), replicas, most)
+            compiled, operator = self.compiled, int(self.order[j])
+            assert compiled.current is not None
+            nodes, counts = np.arange(len(compiled.nodes), dtype=np.int32), np.arange(int(min(self.most[j].max(), replicas)) + 1)
+            new = np.full(counts.size, replicas)
+            upload = np.array([upload_times(compiled, operator, int(u), counts, new) for u in nodes])
+            receiving = (np.full(counts.size, v, np.int32) for v in nodes)
+            download = np.array([download_times(compiled, operator, receiver, counts, new) for receiver in receiving])
+            code = code_times(compiled, operator, nodes)
+            self._times[j, replicas] = MoveTimes(compiled.current[operator], code, upload, download)
         return self._times[j, replicas]
 
     def breakpoints(self, j: int, replicas: int) -> Floats:

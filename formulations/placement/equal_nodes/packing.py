@@ -35,8 +35,8 @@ class PackedItem:
     contents: Contents
 
 
-def find_blocks(quotient: Quotient, pattern: Pattern) -> list[PackedItem]:
-    """The blocks of a placement: operators joined by streams that stay on a node."""
+def find_blocks(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list[int]]:
+    """The blocks of a placement: operators joined by streams that stay on a node; and the operators that are in none."""
     model, choices = quotient.model, quotient.choices
     block = np.full(quotient.operators, -1)
     for j, row in enumerate(pattern.rows):
@@ -52,7 +52,7 @@ def find_blocks(quotient: Quotient, pattern: Pattern) -> list[PackedItem]:
         rows = pattern.rows[inside]
         contents = tuple((int(j), int(choices.replicas[row])) for j, row in zip(inside, rows, strict=True))
         items.append(PackedItem(choices.load[rows].sum(axis=0), int(choices.classes[rows[0]]), contents))
-    return items
+    return items, np.flatnonzero(block < 0).tolist()
 
 
 def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
@@ -62,28 +62,22 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
     node of any of the classes.
     """
     choices = quotient.choices
-    items = find_blocks(quotient, pattern)
-    in_blocks = {j for item in items for j, _ in item.contents}
-    for j, row in enumerate(pattern.rows):
-        if j not in in_blocks:
-            item = PackedItem(choices.unit[row], int(choices.classes[row]), ((j, 1),))
-            items += [item] * int(choices.replicas[row])
+    items, free = find_blocks(quotient, pattern)
+    for j, row in zip(free, pattern.rows[free], strict=True):
+        item = PackedItem(choices.unit[row], int(choices.classes[row]), ((j, 1),))
+        items += [item] * int(choices.replicas[row])
     node = np.concatenate(quotient.members)
     owner = quotient.owner[node]
     room = quotient.capacity[owner]
-    for order in _orders(quotient, items):
+    # Items with few classes first, and the largest first; then the largest first whatever their classes.
+    scale = quotient.capacity.max(axis=0, initial=1.0, where=np.isfinite(quotient.capacity))
+    size = {id(item): float((item.load / scale).max(initial=0.0)) for item in items}
+    first = sorted(items, key=lambda item: (item.classes.bit_count(), -size[id(item)]))
+    for order in [sorted(items, key=lambda item: -size[id(item)]), first]:
         places = _packed(order, owner, room)
         if places is not None:
             return count_replicas(quotient, [item.contents for item in order], node[places][:, None] == np.arange(node.size))
     return None
-
-
-def _orders(quotient: Quotient, items: list[PackedItem]) -> list[list[PackedItem]]:
-    """Items with few classes first, and the largest first; then the largest first whatever their classes."""
-    scale = quotient.capacity.max(axis=0, initial=1.0, where=np.isfinite(quotient.capacity))
-    size = {id(item): float((item.load / scale).max(initial=0.0)) for item in items}
-    first = sorted(items, key=lambda item: (item.classes.bit_count(), -size[id(item)]))
-    return [sorted(items, key=lambda item: -size[id(item)]), first]
 
 
 def _packed(items: list[PackedItem], owner: Ints, capacity: Floats) -> Ints | None:
@@ -98,7 +92,12 @@ def _packed(items: list[PackedItem], owner: Ints, capacity: Floats) -> Ints | No
         item = items[position]
         if fresh:
             fits = (item.load <= free + QUOTIENT_USE_SLACK).all(axis=1) & ((item.classes >> owner & 1) == 1)
-            tried[position] = _candidates(nodes[fits], free, owner)
+            # Nodes that differ in class or room, the fullest first.
+            room = np.where(np.isfinite(free), free, 0.0)
+            positions: dict[tuple[int, bytes], int] = {}
+            for node in nodes[fits]:
+                positions.setdefault((int(owner[node]), np.round(room[node], 9).tobytes()), int(node))
+            tried[position] = sorted(positions.values(), key=lambda node: (float(room[node].sum()), node))
         if not tried[position]:
             position -= 1
             if position < 0:
@@ -115,15 +114,6 @@ def _packed(items: list[PackedItem], owner: Ints, capacity: Floats) -> Ints | No
         position += 1
         fresh = True
     return places
-
-
-def _candidates(nodes: Ints, free: Floats, owner: Ints) -> list[int]:
-    """Nodes that differ in class or room, the fullest first."""
-    room = np.where(np.isfinite(free), free, 0.0)
-    positions: dict[tuple[int, bytes], int] = {}
-    for node in nodes:
-        positions.setdefault((int(owner[node]), np.round(room[node], 9).tobytes()), int(node))
-    return sorted(positions.values(), key=lambda node: (float(room[node].sum()), node))
 
 
 def count_replicas(quotient: Quotient, contents: Sequence[Contents], placed: Ints | Bools) -> Ints:

@@ -115,9 +115,8 @@ def _items(
 
 def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list[int]]:
     """The blocks, the largest first, and the operators that are in none."""
-    blocks = sorted(find_blocks(quotient, pattern), key=lambda block: -float(block.load.sum()))
-    inside = {j for block in blocks for j, _ in block.contents}
-    return blocks, [j for j in range(quotient.operators) if j not in inside]
+    blocks, free = find_blocks(quotient, pattern)
+    return sorted(blocks, key=lambda block: -float(block.load.sum())), free
 
 
 def _contents(blocks: list[PackedItem], free: list[int]) -> list[Contents]:

@@ -458,16 +458,13 @@ class CaseSearch:
         assert self._bounds is not None
         for view in self._views:
             self._alive &= ~(self._bounds.marginals(view) > self.incumbent.objective)
-            self._shorten(view)
-
-    def _shorten(self, view: PricedGraph) -> None:
-        """Lower the longest downtime to what a placement may have that costs no more than the incumbent."""
-        quotient = self.quotient
-        price = quotient.model.downtime - float(view.prices.moves.sum())
-        if quotient.least_downtime and price > 0 and view.bound < self.incumbent.objective:
-            longest = quotient.least_downtime + (self.incumbent.objective - view.bound) / price
-            if longest < quotient.longest_downtime:
-                self.quotient = replace(quotient, longest_downtime=longest)
+            # Lower the longest downtime to what a placement may have that costs no more than the incumbent.
+            quotient = self.quotient
+            price = quotient.model.downtime - float(view.prices.moves.sum())
+            if quotient.least_downtime and price > 0 and view.bound < self.incumbent.objective:
+                longest = quotient.least_downtime + (self.incumbent.objective - view.bound) / price
+                if longest < quotient.longest_downtime:
+                    self.quotient = replace(quotient, longest_downtime=longest)
 
     def _search(self) -> StateLabelSearch:
         assert self._graph is not None
@@ -502,23 +499,22 @@ class CaseSearch:
     def branches(self, allowed: Callable[[float], float]) -> list[CaseSearch]:
         """Cases that together hold every placement of this one; none where no operator has a choice left."""
         self._eliminate()
-        quotient = self.quotient
+        quotient, shortened = self.quotient, self.shortened
         remaining = replace(quotient, choices=quotient.choices.select(self._alive))
         if self._late is not None and quotient.least_downtime < self._late <= quotient.longest_downtime:
             sooner = replace(remaining, longest_downtime=self._late * (1 - 1.5 * DOWNTIME_SLACK))
             parts = [sooner, replace(remaining, least_downtime=self._late)]
-            return [replace(self, quotient=part, mirrored=False) for part in parts]
-        if self._closed_one_by_one(allowed):
+        elif self._closed_one_by_one(allowed):
             return []
-        split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
-        if split is None:
+        elif shortened < SHORTENED and (split := split_downtime(quotient, self._downtimes)) is not None:
+            parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
+            shortened += 1
+        else:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
             if not rows and self._closed_one_by_one(allowed, last=True):
                 return []
             parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
-            return [replace(self, quotient=part, mirrored=False) for part in parts]
-        parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
-        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1) for part in parts]
+        return [replace(self, quotient=part, mirrored=False, shortened=shortened) for part in parts]
 
     def _closed_one_by_one(self, allowed: Callable[[float], float], *, last: bool = False) -> bool:
         """Whether each placement of the branch that nodes may tell apart is closed; only tried where few choices are left."""

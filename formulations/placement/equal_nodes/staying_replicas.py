@@ -30,7 +30,9 @@ def with_stays(quotient: Quotient, watched: Sequence[int] = ()) -> Quotient:
         if np.unique(quotient.choices.operator).size < quotient.operators:
             break  # an operator has no choice: nothing is feasible
         before, quotient = quotient, _looked_at(quotient)
-        if _same(before, quotient):
+        assert before.stays is not None
+        assert quotient.stays is not None
+        if np.array_equal(before.stays, quotient.stays) and np.array_equal(before.choices.downtime, quotient.choices.downtime):
             break
     return _watching(quotient, np.array(watched, np.int64)) if watched else quotient
 
@@ -67,7 +69,13 @@ def soonest(quotient: Quotient, pattern: Pattern) -> tuple[float, Ints]:
     """The least downtime with which what stays of a placement fits on each node, and the nodes that are too small for less."""
     promised = promised_downtime(quotient, pattern)
     room = quotient.capacity[quotient.owner] + QUOTIENT_USE_SLACK
-    use, spread = _block_use(quotient, pattern)
+    # Use of the nodes by blocks that have to be on one of them, and the operators in no block.
+    use = np.zeros((quotient.owner.size, quotient.capacity.shape[1]))
+    blocks, spread = find_blocks(quotient, pattern)
+    for block in blocks:
+        members = [j for j, _ in block.contents]
+        for anchor in set(quotient.choices.anchor[pattern.rows[members]].tolist()) - {NO_NODE}:
+            use[anchor] += block.load
     at_once = [_kept_use(quotient, pattern, j, promised) for j in spread]
     too_small = np.flatnonzero((use + sum(at_once) > room).any(axis=1))
     if not too_small.size:
@@ -85,29 +93,11 @@ def soonest(quotient: Quotient, pattern: Pattern) -> tuple[float, Ints]:
     return float(seconds[low]) if low < seconds.size else np.inf, too_small
 
 
-def _block_use(quotient: Quotient, pattern: Pattern) -> tuple[Floats, list[int]]:
-    """Use of the nodes by blocks that have to be on one of them, and the operators in no block."""
-    use, spread = np.zeros((quotient.owner.size, quotient.capacity.shape[1])), set(range(quotient.operators))
-    for block in find_blocks(quotient, pattern):
-        members = [j for j, _ in block.contents]
-        spread -= set(members)
-        for anchor in set(quotient.choices.anchor[pattern.rows[members]].tolist()) - {NO_NODE}:
-            use[anchor] += block.load
-    return use, sorted(spread)
-
-
 def _kept_use(quotient: Quotient, pattern: Pattern, j: int, longest: float) -> Floats:
     """Least use of each node by an operator that moves in a given time."""
     row = int(pattern.rows[j])
     kept, seconds = _row(replace(quotient, longest_downtime=longest), row, _most(quotient, j))
     return kept[:, None] * (quotient.choices.unit[row] if np.isfinite(seconds) else np.full(quotient.capacity.shape[1], np.inf))
-
-
-def _same(one: Quotient, other: Quotient) -> bool:
-    """Whether two quotients have the same staying replicas and downtimes."""
-    assert one.stays is not None
-    assert other.stays is not None
-    return np.array_equal(one.stays, other.stays) and np.array_equal(one.choices.downtime, other.choices.downtime)
 
 
 def _looked_at(quotient: Quotient) -> Quotient:

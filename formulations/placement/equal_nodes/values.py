@@ -107,7 +107,10 @@ class GraphRelaxations:
         graph, choices = self.graph, self.quotient.choices
         row_cost = prices.through[choices.operator] * choices.latency + prices.moves[choices.operator] * choices.downtime
         row_cost += prices.money * choices.cost + choices.usage @ prices.shared
-        unary = self._unary(row_cost)
+        unary: Floats = np.full((self.quotient.operators, SLOTS), np.inf)
+        unary.reshape(-1)[self.groups] = np.minimum.reduceat(row_cost[self.order], self.starts)
+        exact = unary[:, EXACT:UP_TO].reshape(-1, MAX_CLASSES, LEVELS)
+        unary[:, UP_TO:] = flattened(np.minimum.accumulate(exact, axis=2))
         patterns = np.zeros(graph.patterns.size)
         priced = np.tensordot(np.concatenate([[prices.money], prices.shared]), self.quotient.stream_use, axes=1)
         for j, step in enumerate(graph.steps):
@@ -119,13 +122,6 @@ class GraphRelaxations:
         spend(TRANSITION_WORK * self.graph.arcs.source.size)
         value, best = _native.costs_to_end(self.graph.arcs, unary, patterns, self.end)
         return PricedGraph(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
-
-    def _unary(self, row_cost: Floats) -> Floats:
-        unary: Floats = np.full((self.quotient.operators, SLOTS), np.inf)
-        unary.reshape(-1)[self.groups] = np.minimum.reduceat(row_cost[self.order], self.starts)
-        exact = unary[:, EXACT:UP_TO].reshape(-1, MAX_CLASSES, LEVELS)
-        unary[:, UP_TO:] = flattened(np.minimum.accumulate(exact, axis=2))
-        return unary
 
     def marginals(self, relaxation: PricedGraph) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""

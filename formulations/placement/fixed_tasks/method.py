@@ -222,8 +222,13 @@ class PeakInterval:
             self._search(steps)
             if not self.closed:
                 self._enumerate()
-            if not self.closed:
-                self._compose()
+            # An integer program over the patterns found so far, for a peak below what is held.
+            units = min(5.0, self.options.remaining)
+            threshold = self.bound + 0.7 * (self.value - self.bound)
+            if not self.closed and units > 0.1:
+                counts, _ = compose(self.tasks, self.pool.select(self._limits(threshold)), units)
+                if counts is not None:
+                    self._take(counts)
             self.report()
             if self.value - self.bound > 0.9 * before:
                 if steps >= MAX_EXCHANGE_STEPS and np.isinf(self.options.remaining):
@@ -315,15 +320,6 @@ class PeakInterval:
             if self.closed or mean >= threshold:
                 return
             threshold = 0.5 * (self.bound + above)
-
-    def _compose(self) -> None:
-        """An integer program over the patterns found so far, for a peak below what is held."""
-        units = min(5.0, self.options.remaining)
-        threshold = self.bound + 0.7 * (self.value - self.bound)
-        if not self.closed and units > 0.1:
-            counts, _ = compose(self.tasks, self.pool.select(self._limits(threshold)), units)
-            if counts is not None:
-                self._take(counts)
 
     def _enumerate(self) -> None:
         """Solve integer programs over all patterns below the peak, where these are few, by bisection over their values."""

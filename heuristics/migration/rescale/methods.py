@@ -76,7 +76,15 @@ class RangeAnnealing(Method):
         if clashes := problem.clashes():
             return Answer("none", "finished", notes=clashes)
         arrays = compile_rescale(problem)
-        starts = plain_starts(arrays, options)
+        # Collect starts: the given deployment, the current one as it is and repaired, and few to many replicas. Those that
+        # break rules are changed until they break none, as far as single replicas help.
+        deployments = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
+        filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
+        starts: list[Replicas] = []
+        ruled = [meet_rules(arrays, start) for start in (*deployments, *filled) if start is not None]
+        for start in [*ruled, *repaired_starts(arrays)]:
+            if start not in starts:
+                starts.append(start)
         try:
             kernel_arrays = range_arrays(arrays)
             starts += sequential_starts(arrays, even_load_nodes(arrays, kernel_arrays, starts, options))
@@ -92,21 +100,6 @@ class RangeAnnealing(Method):
         return (
             replace(best_start, stopped_because=stopped) if best_start is not None and best_start.decision is not None else answer
         )
-
-
-def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
-    """Collect starts: the given deployment, the current one as it is and repaired, and few to many replicas.
-
-    Those that break rules are changed until they break none, as far as single replicas help.
-    """
-    deployments = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
-    filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
-    distinct: list[Replicas] = []
-    ruled = [meet_rules(arrays, start) for start in (*deployments, *filled) if start is not None]
-    for start in [*ruled, *repaired_starts(arrays)]:
-        if start not in distinct:
-            distinct.append(start)
-    return distinct
 
 
 def even_load_nodes(arrays: KeyedArrays, kernel_arrays: RangeArrays, starts: list[Replicas], options: Options) -> Deployment:
@@ -230,7 +223,13 @@ class Ds2EvenRanges(RescaleRule):
         if deployment is None:
             return Answer("none", "finished", notes=notes)
         numbers = [len(deployment[name]) for name in arrays.compiled.operators]
-        start = even_ranges_on(arrays, deployment)
+        # Make even ranges on given nodes, in the order of the nodes.
+        index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
+        start: Replicas = []
+        for tasks, name in zip(arrays.tasks, arrays.compiled.operators, strict=True):
+            nodes = [index[node] for node in deployment[name]]
+            ends = even_boundaries(tasks.count, len(nodes))
+            start.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
         kernel_arrays = range_arrays(arrays)
         fixed = kernel_arrays._replace(
             even_ranges=True, min_replicas=np.array(numbers, np.int64), max_replicas=np.array(numbers, np.int64)
@@ -291,17 +290,6 @@ def ds2_nodes(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deploymen
         filling = Ds2().fill(compiled, parameters)
     notes = tuple(filling.notes)
     return (compiled.deployment(filling.counts) if filling.counts.any(axis=1).all() else None), notes
-
-
-def even_ranges_on(arrays: KeyedArrays, deployment: Deployment) -> Replicas:
-    """Make even ranges on given nodes, in the order of the nodes."""
-    index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
-    replicas: Replicas = []
-    for tasks, name in zip(arrays.tasks, arrays.compiled.operators, strict=True):
-        nodes = [index[node] for node in deployment[name]]
-        ends = even_boundaries(tasks.count, len(nodes))
-        replicas.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
-    return replicas
 
 
 def _search_nodes(arrays: KeyedArrays, search: RangeSearch, options: Options, name: str, notes: tuple[str, ...]) -> Answer:

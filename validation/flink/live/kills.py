@@ -65,7 +65,11 @@ class KillRun:
             due = (number + 1) * self.settings.kills // self.settings.plans > self.kills.total()
             what = WHAT[self.kills.total() % len(WHAT)] if due else ""
             if self.choice.random() < 0.1:
-                self._tear()
+                # A writer that dies in the middle of a plan.
+                text = f"plan {self.choice.getrandbits(48):012x} 2 1 0 live\nstep 0\nmove 999999 counter 1 2 3\nend"
+                torn = text[: self.choice.randint(1, len(text))]
+                subprocess.run([sys.executable, "-I", "-S", "-c", APPEND_AND_DIE, str(self.run.control), torn], check=False)
+                self.counts["torn"] += 1
             if what == "command":
                 self._command()
             else:
@@ -98,13 +102,6 @@ class KillRun:
         self.counts[state.state] += 1
         self.counts["moves"] += sum(map(len, list(steps)[: state.done]))
         self.run.installed(steps, state)
-
-    def _tear(self) -> None:
-        """A writer that dies in the middle of a plan."""
-        text = f"plan {self.choice.getrandbits(48):012x} 2 1 0 live\nstep 0\nmove 999999 counter 1 2 3\nend"
-        torn = text[: self.choice.randint(1, len(text))]
-        subprocess.run([sys.executable, "-I", "-S", "-c", APPEND_AND_DIE, str(self.run.control), torn], check=False)
-        self.counts["torn"] += 1
 
     def _command(self) -> None:
         """The command is killed in the middle of its plan; the same command goes on with it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, sqrt
@@ -162,20 +162,17 @@ CASES = (
 """The queues that are checked."""
 
 
-def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ...]:
+def queueing_check() -> Iterator[QueueingCheck]:
     """Simulate operators with a fixed number of instances and compare mean waits with their formulas."""
-    return tuple(_checked(case, items, seed) for case in CASES)
+    for case in CASES:
+        recorder = _WaitRecorder()
+        simulate(_scenario(case), recorder, 0)
+        yield QueueingCheck(case.name, case.wait(case.rate, case.occupancy), recorder.wait)
 
 
-def _checked(case: _Case, items: int, seed: int) -> QueueingCheck:
-    recorder = _WaitRecorder()
-    simulate(_scenario(case, items), recorder, seed)
-    return QueueingCheck(case.name, case.wait(case.rate, case.occupancy), recorder.wait)
-
-
-def _scenario(case: _Case, items: int) -> EnactmentScenario:
+def _scenario(case: _Case) -> EnactmentScenario:
     """A run of `case.servers` instances of each operator, all on one host."""
-    interval = items / case.rate / OBSERVATIONS
+    interval = ITEMS / case.rate / OBSERVATIONS
     names = [f"operator-{index}" for index in range(case.operators)]
     operators: list[dict[str, Any]] = [
         {"name": name, "processing_duration": 1.0, "occupancy": case.occupancy, "resources": 1.0} for name in names

@@ -232,20 +232,17 @@ def joint_row(problem: EdrpProblem, name: str, limits: Mapping[str, float], prio
     chosen, seconds = timed(joint, JOINT)
     if chosen.deployment is None:
         return PlanRow(name, 0, {}, 0.0, target_rate(problem), math.inf, {}, "", tuple(chosen.notes), True, False, seconds)
-    fixed = with_tasks(problem, {name: len(nodes) for name, nodes in chosen.deployment.items()})
-    placed, more = timed(fixed, "fixed-tasks")
-    proven = chosen.status == "optimal" and placed.status == "optimal"
-    return row(problem, name, placed.deployment, ours=True, proven=proven, seconds=seconds + more)
-
-
-def with_tasks(problem: EdrpProblem, numbers: Mapping[str, int]) -> EdrpProblem:
-    """The problem with given numbers of tasks, to be placed for the least peak of each resource in turn."""
+    # The problem with given numbers of tasks, to be placed for the least peak of each resource in turn.
+    numbers = {name: len(nodes) for name, nodes in chosen.deployment.items()}
     operators = [
         operator.replace(min_replicas=numbers[operator.name], max_replicas=numbers[operator.name])
         for operator in problem.application.operators
     ]
     fixed = problem.replace(application=problem.application.replace(operators=operators))
-    return in_order(fixed, [f"{PEAK_LOADS}.{resource}" for resource in problem.network.nodes[0].capacity], {})
+    fixed = in_order(fixed, [f"{PEAK_LOADS}.{resource}" for resource in problem.network.nodes[0].capacity], {})
+    placed, more = timed(fixed, "fixed-tasks")
+    proven = chosen.status == "optimal" and placed.status == "optimal"
+    return row(problem, name, placed.deployment, ours=True, proven=proven, seconds=seconds + more)
 
 
 def in_order(problem: EdrpProblem, metrics: Sequence[str], limits: Mapping[str, float]) -> EdrpProblem:

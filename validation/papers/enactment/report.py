@@ -362,7 +362,7 @@ def investigate(
         variants=vary(
             variants, lambda _, one: runs.setting_error(runs.samples_by_cell(runs.enact(runs.POLICIES, few, setting=one, **how)))
         ),
-        checks=queueing_check(),
+        checks=tuple(queueing_check()),
     )
 
 

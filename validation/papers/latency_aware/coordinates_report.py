@@ -25,7 +25,14 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
     The errors are given by what was estimated and the unit of the input, shape (seeds, rounds).
     """
     errors: dict[str, Floats] = {}
-    for name, (names, truth, parameters) in _subjects(data).items():
+    network = geometric(NETWORK_NODES, seed=NETWORK_SEED)
+    nodes = [node.name for node in network.nodes]
+    plane = np.array([[network.delay(u, v) for v in nodes] for u in nodes])
+    subjects = {"plane of 100 nodes, 16 peers": (nodes, plane, SpringParameters(peers=16, kept=8, rounds=10))}
+    if data is not None:
+        regions, delays = aws_delays(data)
+        subjects["AWS, 20 regions, 8 peers"] = (list(regions), delays, SpringParameters(peers=8, kept=4, rounds=5))
+    for name, (names, truth, parameters) in subjects.items():
         for unit, scale in UNITS.items():
             errors[f"{name}, {unit}"] = round_errors(names, truth * scale, parameters, seeds)
     print_tables(console, error_table(errors))
@@ -59,17 +66,6 @@ def coordinate_statements(errors_by_name: dict[str, Floats]) -> tuple[Statement,
             claim(f"{subject}: the same in milliseconds and seconds", same < 1e-6, f"largest difference {same:.0e}"),
         ]
     return tuple(statements)
-
-
-def _subjects(data: Path | None) -> dict[str, tuple[list[str], Floats, SpringParameters]]:
-    network = geometric(NETWORK_NODES, seed=NETWORK_SEED)
-    nodes = [node.name for node in network.nodes]
-    plane = np.array([[network.delay(u, v) for v in nodes] for u in nodes])
-    subjects = {"plane of 100 nodes, 16 peers": (nodes, plane, SpringParameters(peers=16, kept=8, rounds=10))}
-    if data is not None:
-        regions, delays = aws_delays(data)
-        subjects["AWS, 20 regions, 8 peers"] = (list(regions), delays, SpringParameters(peers=8, kept=4, rounds=5))
-    return subjects
 
 
 def error_table(errors_by_name: dict[str, Floats]) -> Table:

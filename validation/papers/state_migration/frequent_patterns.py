@@ -119,15 +119,12 @@ class PatternDetector:
                 if count == change:
                     self.born.append(code)
             if count == crossing:
-                self._tell(code, change)
-
-    def _tell(self, code: int, change: int) -> None:
-        (self._frequent.add if change > 0 else self._frequent.remove)(code)
-        words = np.array([pattern_words(code)])
-        subsets = pattern_codes(words, words.size - 1)[0].tolist() if words.size > 1 else []
-        for subset in subsets:
-            self._containing[subset] = self._containing.get(subset, 0) + change
-            self.told.append(subset)
+                (self._frequent.add if change > 0 else self._frequent.remove)(code)
+                words = np.array([pattern_words(code)])
+                subsets = pattern_codes(words, words.size - 1)[0].tolist() if words.size > 1 else []
+                for subset in subsets:
+                    self._containing[subset] = self._containing.get(subset, 0) + change
+                    self.told.append(subset)
 
     @property
     def frequent(self) -> int:

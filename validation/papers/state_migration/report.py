@@ -286,7 +286,9 @@ def _application_statements(rows: Sequence[experiments.PolicyRow]) -> Iterator[S
         if row.policy == SINGLE_STEP:
             source = row.series.removesuffix(f" {row.application}")
             uneven.setdefault(source, {})[row.application] = row.unevenness
-            falls.setdefault(source, {})[row.application] = _fall(rows, row.series)
+            # Share of SSM's cost at the smallest τ that is gone at the largest.
+            costs = [cost for _, cost in sorted(_points(rows, SINGLE_STEP, "tolerance", _cost)[row.series])]
+            falls.setdefault(source, {})[row.application] = 1 - costs[-1] / costs[0] if costs[0] > 0 else 0.0
     both = {source: values for source, values in falls.items() if len(values) == 2}
     if not both:
         return
@@ -297,12 +299,6 @@ def _application_statements(rows: Sequence[experiments.PolicyRow]) -> Iterator[S
     found = "; ".join(f"{s} {v[WORD_COUNT]:.2f} against {v[FREQUENT_PATTERN]:.2f} times the mean" for s, v in pairs.items())
     skewed = all(values[WORD_COUNT] > values[FREQUENT_PATTERN] for values in pairs.values())
     yield claim("word count is more susceptible to uneven data: its heaviest task is heavier", skewed, found)
-
-
-def _fall(rows: Sequence[experiments.PolicyRow], series: str) -> float:
-    """Share of SSM's cost at the smallest τ that is gone at the largest."""
-    costs = [cost for _, cost in sorted(_points(rows, SINGLE_STEP, "tolerance", _cost)[series])]
-    return 1 - costs[-1] / costs[0] if costs[0] > 0 else 0.0
 
 
 def _cheaper(rows: Sequence[experiments.PolicyRow], policy: str, other: str) -> Statement:

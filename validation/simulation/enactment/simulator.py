@@ -197,20 +197,17 @@ class Station:
         while self._stalls and self._stalls[0][0] < current.end:
             happening.append(self._stalls.pop(0))
         happening.sort(key=lambda change: change[0])
-        self._make_room(sum(code == START for _, code, _ in changes))
-        times, codes, subjects = zip(*happening, strict=True) if happening else ((), (), ())
-        happenings = Happenings(np.array(times, np.float64), np.array(codes, np.int64), np.array(subjects, np.int64))
-        share, levels, last = self.operator.occupancy, self._levels, self._duration
-        return _native.serve_items(work, self._crew, share, levels, last, happenings, current.end, samples)
-
-    def _make_room(self, more: int) -> None:
         crew = self._crew
-        needed = int(crew.counts[0]) + more
+        needed = int(crew.counts[0]) + sum(code == START for _, code, _ in changes)
         if needed > crew.free.size:
             larger = _crew(2 * needed)
             for old, new in zip(crew, larger, strict=True):
                 new[: old.size] = old
             self._crew = larger
+        times, codes, subjects = zip(*happening, strict=True) if happening else ((), (), ())
+        happenings = Happenings(np.array(times, np.float64), np.array(codes, np.int64), np.array(subjects, np.int64))
+        share, levels, last = self.operator.occupancy, self._levels, self._duration
+        return _native.serve_items(work, self._crew, share, levels, last, happenings, current.end, samples)
 
     def _occupy(self, work: Work, begun: int, end: float) -> None:
         """Count the instance-seconds occupied in the round, by items begun earlier too."""

@@ -287,7 +287,15 @@ class Admissions:
     def admit(self, task: int) -> Admission:
         """Map a task and reserve the resources of the best map, or say what is short."""
         spend(ADMITTED)
-        tables = self._tables(task)
+        described = self._scenario.path_task(task)
+        services = self._scenario.tasks[task].services
+        tables = mapping_arrays.TaskArrays(
+            source=self._index[described.source],
+            delivery=self._index[described.delivery],
+            needs=np.array(described.needs, float),
+            bandwidths=np.array(described.hop_bandwidths, float),
+            hosts=np.array([self._hosts[name] for name in services], np.bool_).reshape(len(services), len(self._index)),
+        )
         maps = self._flood.run(tables, until=now() + units_left())
         look("the maps of a task")
         messages = maps.messages["map"]
@@ -312,17 +320,6 @@ class Admissions:
         np.add.at(self.network.uplink, hops.source[public], sign * hops.rate[public])
         for hop in np.flatnonzero(hops.links):
             np.add.at(self.network.bandwidth, hops.arcs[hop, : hops.links[hop]], sign * hops.rate[hop])
-
-    def _tables(self, task: int) -> mapping_arrays.TaskArrays:
-        described = self._scenario.path_task(task)
-        services = self._scenario.tasks[task].services
-        return mapping_arrays.TaskArrays(
-            source=self._index[described.source],
-            delivery=self._index[described.delivery],
-            needs=np.array(described.needs, float),
-            bandwidths=np.array(described.hop_bandwidths, float),
-            hosts=np.array([self._hosts[name] for name in services], np.bool_).reshape(len(services), len(self._index)),
-        )
 
     def _problem(self, task: mapping_arrays.TaskArrays) -> mapping_arrays.MappingArrays:
         hops, total = len(task.bandwidths), self._scenario.empty_hops == "total"

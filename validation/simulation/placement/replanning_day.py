@@ -21,7 +21,7 @@ from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.datasets.traces.source_rates import real_day
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
-from edrp.placement.network import Network, Node
+from edrp.placement.network import Node
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import reconfiguration
 from edrp.replanning.replanner import Replanner, ReplanningPolicy
@@ -133,7 +133,9 @@ def moments(day: Iterable[float], seed: int) -> Iterator[Moment]:
         }
         vanished = [AWAY] if AWAY_FROM <= hour < AWAY_UNTIL else []
         true = with_measurements(loaded, delays=delays, vanished=vanished)
-        estimate = _estimated(true.network, estimate, seed + number)
+        names = [node.name for node in true.network.nodes]
+        between = np.array([[true.network.delay(u, v) for v in names] for u in names])
+        estimate = estimate_latencies(names, between, MEASURING, seed=seed + number, start=estimate)
         yield Moment(hour, float(load), true.replace(network=estimate.network(true.network)), true)
 
 
@@ -162,12 +164,6 @@ def _work(base: LatencyAwareProblem, factors: Floats) -> dict[str, Any]:
         if isinstance(operator.resources, dict)
     }
     return {"rates": rates, "resources": needs}
-
-
-def _estimated(network: Network, before: LatencyEstimate | None, seed: int) -> LatencyEstimate:
-    names = [node.name for node in network.nodes]
-    true = np.array([[network.delay(u, v) for v in names] for u in names])
-    return estimate_latencies(names, true, MEASURING, seed=seed, start=before)
 
 
 Strategy = Callable[[LatencyAwareProblem, Deployment | None], Deployment | None]

@@ -82,12 +82,19 @@ class LiveFlinkJob(FlinkJob):
         seen = super().observe(job)
         live = with_work_between(before, self._reader.discover(), self._clock.time() - began)
         self._live = live
-        return _with_used_workers(seen, live)
+        # The observation without workers that have no tasks, whose slots count as free: tasks can move there.
+        operators = tuple(_used(operator, live) for operator in seen.operators)
+        used = replace(seen, operators=operators, live=True, follows_slots=False)
+        freed = {node: slots - used.own_slots.get(node, 0) for node, slots in seen.own_slots.items()}
+        nodes = tuple(replace(node, free_slots=node.free_slots + freed.get(node.name, 0)) for node in seen.nodes)
+        return replace(used, nodes=nodes)
 
     def advise(self, fit: JobFit, goals: Goals, network: Network | None) -> Advice:
         """Advise on numbers of workers with tasks, as if these were balanced, and move tasks where they are not."""
         assert self._live is not None
-        live = _operators(fit.observation, self._live)
+        # The live operators by the names of their chains.
+        pairs = ((operator.name, _live_operator(operator, self._live)) for operator in fit.observation.operators)
+        live = {name: operator for name, operator in pairs if operator is not None}
         balanced = replace(
             fit,
             operators=tuple(replace(o, skew=min(o.skew, 1 + TOLERANCE)) if o.name in live else o for o in fit.operators),
@@ -158,12 +165,6 @@ class LiveFlinkJob(FlinkJob):
         return Applied(after.key, deployment, self._clock.time() - began, max(waits))
 
 
-def _operators(observation: Observation, live: LiveJob) -> dict[str, LiveOperator]:
-    """The live operators by the names of their chains."""
-    pairs = ((operator.name, _live_operator(operator, live)) for operator in observation.operators)
-    return {name: operator for name, operator in pairs if operator is not None}
-
-
 def _live_operator(observed: OperatorObservation, live: LiveJob) -> LiveOperator | None:
     return next((live.operators[name] for name in (observed.name, *observed.names) if name in live.operators), None)
 
@@ -172,15 +173,6 @@ def _nodes(observed: OperatorObservation, live: LiveJob) -> tuple[str, ...]:
     """Nodes of the workers with tasks; none of an operator that is not live."""
     operator = _live_operator(observed, live)
     return () if operator is None else tuple(operator.nodes[worker] for worker in sorted(set(operator.workers)))
-
-
-def _with_used_workers(seen: Observation, live: LiveJob) -> Observation:
-    """The observation without workers that have no tasks, whose slots count as free: tasks can move there."""
-    operators = tuple(_used(operator, live) for operator in seen.operators)
-    used = replace(seen, operators=operators, live=True, follows_slots=False)
-    freed = {node: slots - used.own_slots.get(node, 0) for node, slots in seen.own_slots.items()}
-    nodes = tuple(replace(node, free_slots=node.free_slots + freed.get(node.name, 0)) for node in seen.nodes)
-    return replace(used, nodes=nodes)
 
 
 def _used(observed: OperatorObservation, live: LiveJob) -> OperatorObservation:

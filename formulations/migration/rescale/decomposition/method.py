@@ -138,22 +138,19 @@ class _BoundedSearch:
         ascent = PriceAscent(PriceRelaxation(model), target, before)
 
         def note(relaxed: Relaxed) -> bool:
+            """Keep bound and choices of an evaluation; whether nothing is left to be proven, or no time for it."""
             self.evaluations += 1
             limit = self.options.limit
             spent = limit < np.inf and self.options.remaining < reserved * limit
-            return self._note(model, ascent, relaxed) or spent
+            if relaxed.choices:
+                self._hold(model.arrays.deployment([choice.replicas for choice in relaxed.choices]))
+            self.bound = max(self.bound, min(ascent.bound, self.keeping))
+            self._report()
+            return self._proven() or spent
 
         if not note(ascent.relaxed):
             ascent.run(rounds, note)
         return ascent
-
-    def _note(self, model: BoundModel, ascent: PriceAscent, relaxed: Relaxed) -> bool:
-        """Keep bound and choices of an evaluation; whether nothing is left to be proven."""
-        if relaxed.choices:
-            self._hold(model.arrays.deployment([choice.replicas for choice in relaxed.choices]))
-        self.bound = max(self.bound, min(ascent.bound, self.keeping))
-        self._report()
-        return self._proven()
 
     def _complete(self, ascent: PriceAscent) -> None:
         """Look at all that the gap leaves open, or at what is in the lower part of it."""

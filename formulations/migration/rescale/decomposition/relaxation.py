@@ -337,7 +337,11 @@ class PriceRelaxation:
         np.add.at(through, self.target, on_stream)
         paid = [self._operator_prices(blocks, prices, i, float(through[i])) for i in range(size)]
         own_costs = np.array([values.by_state(price) for values, price in zip(self.operators, paid, strict=True)])
-        traffic = self._traffic(blocks, prices)
+        # Price of a stream between two nodes less what the shares of both pay, shape (streams, nodes, nodes).
+        shape = (len(self.model.price), len(self.model.room))
+        sender, receiver = prices[blocks.sender].reshape(shape), prices[blocks.receiver].reshape(shape)
+        money = self.model.weights[COST] + prices[blocks.metric][COST]
+        traffic = np.asarray(money * self.model.price - sender[:, :, None] - receiver[:, None, :])
         pairs: dict[tuple[int, int], Floats] = {}
         for e, (i, j) in enumerate(zip(self.source.tolist(), self.target.tolist(), strict=True)):
             table = on_stream[e] * model.sets.delay + least_prices(model.sets, traffic[e])
@@ -394,13 +398,6 @@ class PriceRelaxation:
             return prices[blocks.leaving], prices[blocks.arriving]
         pairs = prices[blocks.leaving].reshape(len(self.operators), nodes, nodes)[i]
         return pairs.sum(axis=1), pairs.sum(axis=0)
-
-    def _traffic(self, blocks: PriceBlocks, prices: Floats) -> Floats:
-        """Price of a stream between two nodes less what the shares of both pay, shape (streams, nodes, nodes)."""
-        shape = (len(self.model.price), len(self.model.room))
-        sender, receiver = prices[blocks.sender].reshape(shape), prices[blocks.receiver].reshape(shape)
-        money = self.model.weights[COST] + prices[blocks.metric][COST]
-        return np.asarray(money * self.model.price - sender[:, :, None] - receiver[:, None, :])
 
     def _constant(self, blocks: PriceBlocks, prices: Floats) -> float:
         """The constant that prices take off for the limits they stand for."""
