@@ -36,7 +36,7 @@ def violated_covers(arcs: list[ScarceArc], point: Floats) -> Rows:
 
 def _violated_cover(arc: ScarceArc, shares: list[float]) -> tuple[list[int], list[float], float] | None:
     """The cover of the flows that are nearest to having the arc; None where it is kept."""
-    if all(INTEGRALITY > share or share > 1 - INTEGRALITY for share in shares):
+    if all(share < INTEGRALITY or share > 1 - INTEGRALITY for share in shares):
         return None
     cover, total = [], 0.0
     for flow in sorted(range(len(shares)), key=lambda flow: (1 - shares[flow]) / arc.rates[flow]):

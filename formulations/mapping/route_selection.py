@@ -219,9 +219,7 @@ def _lost(problem: LinkAllocationProblem, choices: RouteChoices) -> float:
     return lost
 
 
-def _add_limits(
-    program: Program, choices: RouteChoices, flows: list[int], routes: list[tuple[int, Servers]]
-) -> list[ScarceArc]:
+def _add_limits(program: Program, choices: RouteChoices, flows: list[int], routes: list[tuple[int, Servers]]) -> list[ScarceArc]:
     """Add rows `limit`, shares in use of scarce resources, each at most all of it, and after them `count`, one for each arc.
 
     These hold no more routes over an arc than there is room for, were they all of the smallest rates. Returns the arcs.
