@@ -83,6 +83,9 @@ def eliminate_by_response(model: EliminationModel, box: Box) -> None:
 LEAST_CLOSED = 0.9
 """Share of the gap that a label search must close for a wider one to follow where numbers of replicas are left to decide."""
 
+WHOLE_SEARCH = 100_000_000
+"""Extensions that a label search of a root may try where numbers of replicas are left to decide, if it cannot close the box."""
+
 TIE_BOXES = 20
 """Boxes that are searched for a better tie once the optimum is proven."""
 
@@ -226,10 +229,11 @@ class BoxTree:
         if self._closed(box):
             return
         undecided = undecided_replicas(model, box, self.reach)
-        efforts, floor = parameters.efforts if root else parameters.efforts[:1], -np.inf
-        if undecided is not None and not root:
-            efforts, floor = ((efforts[0][0], parameters.ascent_states),), self.cutoff
-        if self._search_labels(box, efforts, floor, 0.0 if undecided is None else LEAST_CLOSED):
+        efforts, whole, least_closed = parameters.efforts if root else parameters.efforts[:1], np.inf, 0.0
+        if undecided is not None:
+            whole, least_closed = WHOLE_SEARCH if root else 0, LEAST_CLOSED
+            efforts = efforts if root else ((efforts[0][0], parameters.ascent_states),)
+        if self._search_labels(box, efforts, whole, least_closed):
             return
         children = split_nodes(model, box) if undecided is None else split_replicas(box, *undecided)
         for child in children:
@@ -238,11 +242,12 @@ class BoxTree:
             self.unresolved = min(self.unresolved, box.bound)
 
     def _search_labels(
-        self, box: Box, efforts: tuple[tuple[int, int], ...], floor: float = -np.inf, least_closed: float = 0.0
+        self, box: Box, efforts: tuple[tuple[int, int], ...], whole: float = np.inf, least_closed: float = 0.0
     ) -> bool:
         """Search the box; True when nothing in it can beat the incumbent any more.
 
-        A search that gives up a label below `floor` ends at once; none follows one that closed less of the gap than `least_closed`.
+        A search that may try more than `whole` extensions of an operator ends when it cannot close the box any more. None follows
+        one that closed less of the gap than `least_closed`.
         """
         for beam, states in efforts:
             plan = memory_plan(self.model, box, states)
@@ -260,6 +265,7 @@ class BoxTree:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
             search = BoxLabelSearch(self.model, box, plan, views, choices)
+            floor = self.cutoff if beam * len(choices.degree) > whole else -np.inf
             result = search.run(self.reach, beam, floor, self.out_of_time)
             self.widest = max(self.widest, result.width)
             self.met = sorted([*self.met, *result.complete], key=lambda known: known[0])[:MAX_COMPLETE]
