@@ -33,12 +33,13 @@ class Box:
     """The part of the problem that is left in one branch.
 
     `alive` (operators, nodes): nodes that an operator may still use. `anchor` (operators, nodes, seats): seats of
-    which it must take one with its representative. Downtime lies in [`least`, `most`]. `bound` is
-    proven for all deployments in the box.
+    which it must take one with its representative. `latency` (operators, 1 + most replicas): reference seconds, infinite for
+    numbers of replicas outside the box. Downtime lies in [`least`, `most`]. `bound` is proven for all deployments in the box.
     """
 
     alive: Bools
     anchor: Bools
+    latency: Floats
     least: float
     most: float
     bound: float
@@ -55,6 +56,11 @@ class Box:
         self.alive &= ~(before & ~self.anchor.any(axis=2))
 
     @property
+    def most_replicas(self) -> Ints:
+        """Largest number of replicas of each operator."""
+        return np.asarray(self.latency.shape[1] - 1 - np.isfinite(self.latency[:, ::-1]).argmax(axis=1))
+
+    @property
     def anchors(self) -> Bools:
         """Nodes with a seat left, shape (operators, nodes)."""
         return np.asarray(self.anchor.any(axis=2))
@@ -62,6 +68,13 @@ class Box:
     def copy(self) -> Box:
         """A box to shrink without touching this one."""
         return replace(self, alive=self.alive.copy(), anchor=self.anchor.copy())
+
+
+def unit_costs(model: EliminationModel, prices: BoxPrices) -> tuple[float, float]:
+    """Objective per second of response time and per money/h, with the prices of their limits."""
+    response_limit, cost_limit = model.limits[0], model.limits[1]
+    alpha = model.response + (prices.response / response_limit if np.isfinite(response_limit) else 0.0)
+    return alpha, model.cost + (prices.cost / cost_limit if np.isfinite(cost_limit) else 0.0)
 
 
 class BoxRelaxation:
@@ -80,9 +93,7 @@ class BoxRelaxation:
     def __init__(self, model: EliminationModel, box: Box, prices: BoxPrices, operator_flow: Floats) -> None:
         spend(RELAXATION_UNITS)
         self.model, self.box, self.prices = model, box, prices
-        response_limit, cost_limit = model.limits[0], model.limits[1]
-        self.alpha = model.response + (prices.response / response_limit if np.isfinite(response_limit) else 0.0)
-        self.money = model.cost + (prices.cost / cost_limit if np.isfinite(cost_limit) else 0.0)
+        self.alpha, self.money = unit_costs(model, prices)
         priced_capacity = np.where(prices.capacity > 0, model.capacity, 0.0)
         self.constant = (
             model.downtime * box.least - float((prices.capacity * priced_capacity).sum()) - prices.response - prices.cost
@@ -97,9 +108,11 @@ class BoxRelaxation:
         replicas = np.full(box.alive.shape, 2, np.int64)
         for r in range(1, most + 1):
             # An unstable degree has infinite latency; with no flow it must stay infinite, not become NaN.
-            latency = np.where(np.isfinite(model.latency[:, r]), model.latency[:, r], 0.0)
+            possible = np.isfinite(box.latency[:, r])
+            latency = np.where(possible, box.latency[:, r], 0.0)
             total = (self.alpha * operator_flow * latency)[:, None] / model.speedup[None]
-            total = np.where(model.stable[:, :, r], total + (self.money * model.replica_cost * r)[:, None], np.inf)
+            stable = model.stable[:, :, r] & possible[:, None]
+            total = np.where(stable, total + (self.money * model.replica_cost * r)[:, None], np.inf)
             own = self.rent.T + (0.0 if prices is None else prices[:, r])  # of one replica by itself
             unary[:, :, r - 1] = total + r * own
             if r > 1:

@@ -40,7 +40,7 @@ from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
 
 def too_many(model: EliminationModel, box: Box, limit: int) -> bool:
     """Whether some operator has more than `limit` configurations left."""
-    return any(count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > limit for i in range(model.operators))
+    return any(count_configurations(int(box.alive[i].sum()), int(most)) > limit for i, most in enumerate(box.most_replicas))
 
 
 def surviving_choices(
@@ -95,11 +95,11 @@ def _operator_choices(
 ) -> Configurations:
     """Surviving configurations of one operator."""
     flow, marginal, tail, incumbent = bounds
-    members, penalty = model.rules.allowed(i, multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i])))
+    members, penalty = model.rules.allowed(i, multisets(np.flatnonzero(box.alive[i]), int(box.most_replicas[i])))
     penalty = penalty + model.priced(i, members)
     used = members != NO_NODE
     degree = used.sum(axis=1)
-    reference = np.where(model.compiled.overloads(int(model.order[i]), members), np.inf, model.latency[i, degree])
+    reference = np.where(model.compiled.overloads(int(model.order[i]), members), np.inf, box.latency[i, degree])
     slowest = np.where(used, model.speedup[members], np.inf).min(axis=1)
     latency = np.where(np.isfinite(reference), reference, 0.0) / slowest
     downtime, moved = _reconfiguration(model, i, members)
@@ -214,8 +214,11 @@ class BoxLabelSearch:
         """Relaxation under the best prices found."""
         return self.views[0][0]
 
-    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:
-        """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large."""
+    def run(self, incumbent: float, beam: int, floor: float, out_of_time: Callable[[], bool]) -> BoxLabelResult:
+        """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large.
+
+        It ends as soon as the beam discards a label with a bound below `floor`.
+        """
         model, choices = self.model, self.choices
         configurations = AllConfigurations(choices, model.delay, model.price, model.demand)
         arrivals = choices.tail.shape[1]
@@ -225,10 +228,15 @@ class BoxLabelSearch:
         beam = max(1, beam // (arrivals + sums // SUMS_PER_ARRIVAL))
         labels = BeamLabels.empty(1, model.operators, arrivals, sums, len(self.views))
         result = BoxLabelResult([], np.inf, 0)
+
+        def ends() -> bool:
+            """Whether time is up, or labels were given up that this search must not give up."""
+            return out_of_time() or result.dropped < floor
+
         for i in range(model.operators):
             stage = self._stage(i, rules[i])
-            extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, out_of_time)
-            if out_of_time():
+            extensions = self._expand(stage, configurations, labels, incumbent, 2 * beam, result, ends)
+            if ends():
                 result.dropped = min(result.dropped, self.box.bound)
                 return result
             if not extensions.parent.size:

@@ -86,8 +86,8 @@ class Eliminate(Method):
             if parameters.annealing and self.heuristic is not None:
                 improve(model, start, _counts(compiled, self._anneal(problem, model, options)))
             bound = search.run(roots(model))
-            if start.members is not None and bound >= search.cutoff and (search.ties_open or not search.ties):
-                search.break_ties(search.raised if search.ties else roots(model))
+            if start.members is not None and bound >= search.cutoff and (search.tied or not search.ties):
+                search.break_ties(search.tied if search.ties else roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, search.bound if search.boxes else -np.inf
         size = {"boxes": search.boxes, "labels": search.widest, "configurations": search.configurations}
@@ -126,7 +126,7 @@ def roots(model: EliminationModel) -> list[Box]:
     prices = BoxPrices(np.zeros(model.source.size), np.zeros_like(model.capacity))
 
     def box(alive: Bools, least: float, most: float) -> Box:
-        return Box(alive.copy(), possible_seats(model, alive), least, most, -np.inf, prices)
+        return Box(alive.copy(), possible_seats(model, alive), model.latency, least, most, -np.inf, prices)
 
     compiled, limit = model.compiled, float(model.limits[2]) * (1 + LIMIT_SLACK)
     if compiled.current is None:

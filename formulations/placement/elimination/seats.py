@@ -53,11 +53,11 @@ def seat_groups(model: EliminationModel, box: Box, alpha: float, money: float) -
     groups = []
     for i in range(model.operators):
         group = np.zeros(max_replicas + 1, np.int64)
-        stable = [r for r in range(1, max_replicas + 1) if np.isfinite(model.latency[i, r])]
+        stable = [r for r in range(1, max_replicas + 1) if np.isfinite(box.latency[i, r])]
         speed = model.speedup[box.alive[i]].min(initial=np.inf)
         latest, number = stable[0] if stable else 1, 0
         for r in stable[1:]:
-            saved = alpha * (model.latency[i, latest] - model.latency[i, r]) / speed
+            saved = alpha * (box.latency[i, latest] - box.latency[i, r]) / speed
             if model.replica_prices is not None:
                 prices = model.replica_prices[i][:, box.alive[i]]
                 saved += (latest * prices[latest] - r * prices[r]).max(initial=-np.inf)

@@ -17,6 +17,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE, TIED_OBJECTIVE
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
+from edrp.formulations.placement.elimination.branching import split_nodes, split_replicas, undecided_replicas
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables, backward, memory_plan, min_marginals
 from edrp.formulations.placement.elimination.labels import (
     MAX_COMPLETE,
@@ -37,9 +38,9 @@ from edrp.placement.counted_values import counts_objective, scaled_metric
 from edrp.placement.scales import max_objective
 
 
-def least_latency(model: EliminationModel) -> Floats:
+def least_latency(model: EliminationModel, box: Box) -> Floats:
     """Seconds of each operator on each node with its best number of replicas, shape (operators, nodes)."""
-    return model.latency.min(axis=1)[:, None] / model.speedup[None]
+    return box.latency.min(axis=1)[:, None] / model.speedup[None]
 
 
 def tails(model: EliminationModel, box: Box) -> Floats:
@@ -49,7 +50,7 @@ def tails(model: EliminationModel, box: Box) -> Floats:
     bound, in O(streams × nodes²).
     """
     anchors = box.anchors
-    latency = np.where(anchors, least_latency(model), np.inf)
+    latency = np.where(anchors, least_latency(model, box), np.inf)
     tail = np.zeros(anchors.shape)
     for i in range(model.operators - 1, -1, -1):
         for e in model.outgoing[i]:
@@ -67,7 +68,7 @@ def eliminate_by_response(model: EliminationModel, box: Box) -> None:
     if not np.isfinite(limit) or box.empty():
         return
     anchors = box.anchors
-    latency = np.where(anchors, least_latency(model), np.inf)
+    latency = np.where(anchors, least_latency(model, box), np.inf)
     finish = np.zeros(anchors.shape)
     for j in range(model.operators):
         for e in model.incoming[j]:
@@ -78,6 +79,12 @@ def eliminate_by_response(model: EliminationModel, box: Box) -> None:
         finish[j] += latency[j]
     box.drop((anchors & (finish + tails(model, box) > limit * (1 + LIMIT_SLACK)))[:, :, None])
 
+
+LEAST_CLOSED = 0.9
+"""Share of the gap that a label search must close for a wider one to follow where numbers of replicas are left to decide."""
+
+WHOLE_SEARCH = 100_000_000
+"""Extensions that a label search of a root may try where numbers of replicas are left to decide, if it cannot close the box."""
 
 TIE_BOXES = 20
 """Boxes that are searched for a better tie once the optimum is proven."""
@@ -92,7 +99,7 @@ class EliminationParameters:
     ascent_states : states per table of the frontier dynamic program while prices are raised.
     iterations : of the price ascent at the root; a third of that in branches.
     efforts : label searches tried one after another at the root, as (width of the beam, states per table);
-        branches use the first.
+        branches use the first, with the states of the ascent while replicas are to be decided.
     configurations : most configurations of one operator that are enumerated; above, the box is split first.
     tilts : further flows, each tilted towards one path, whose bounds the label search uses.
     annealing : whether to look for an incumbent by annealing first (next to the current deployment and the start).
@@ -136,8 +143,7 @@ class BoxTree:
     in_hand: list[Box] = field(default_factory=list)
     met: list[tuple[float, list[Ints32]]] = field(default_factory=list)
     ties: bool = False
-    ties_open: bool = False
-    raised: list[Box] = field(default_factory=list)
+    tied: list[Box] = field(default_factory=list)
 
     def run(self, roots: list[Box]) -> float:
         """Process boxes, most promising first; return the proven bound."""
@@ -148,7 +154,8 @@ class BoxTree:
         while self.open:
             known = None if self.incumbent.members is None else self.incumbent.objective
             self.report(known, min(self.bound, self.incumbent.objective))
-            if self._closed(self.open[0][0]) or self.boxes > self.max_boxes or self.out_of_time():
+            if self.open[0][0] >= self.cutoff or self.boxes > self.max_boxes or self.out_of_time():
+                self.tied += [box for bound, _, box in self.open if self.cutoff <= bound < self.reach]
                 break
             self.in_hand = [self.open[0][2]]
             box = heapq.heappop(self.open)[2]
@@ -193,14 +200,14 @@ class BoxTree:
         value = self.incumbent.objective
         return value + TIED_OBJECTIVE * abs(value) if self.ties and self.incumbent.members is not None else self.cutoff
 
-    def _closed(self, bound: float) -> bool:
-        """Whether nothing with this bound improves on the incumbent; notes where it might still tie."""
-        closed = bound >= self.cutoff
-        self.ties_open |= closed and bound < self.reach
-        return closed
+    def _closed(self, box: Box) -> bool:
+        """Whether nothing in the box improves on the incumbent; notes where it might still tie."""
+        if self.cutoff <= box.bound < self.reach:
+            self.tied.append(box)
+        return box.bound >= self.cutoff
 
     def _push(self, box: Box) -> None:
-        if not box.empty() and not self._closed(box.bound):
+        if not box.empty() and not self._closed(box):
             self.boxes += 1
             heapq.heappush(self.open, (box.bound, self.boxes, box))
 
@@ -219,20 +226,29 @@ class BoxTree:
         raise_bound(model, box, self.reach, iterations, parameters.ascent_states, self.out_of_time)
         if box.empty():
             return
-        if root:
-            self.raised.append(box.copy())
-        if self._closed(box.bound):
+        if self._closed(box):
             return
-        if self._search_labels(box, parameters.efforts if root else parameters.efforts[:1]):
+        undecided = undecided_replicas(model, box, self.reach)
+        efforts, whole, least_closed = parameters.efforts if root else parameters.efforts[:1], np.inf, 0.0
+        if undecided is not None:
+            whole, least_closed = WHOLE_SEARCH if root else 0, LEAST_CLOSED
+            efforts = efforts if root else ((efforts[0][0], parameters.ascent_states),)
+        if self._search_labels(box, efforts, whole, least_closed):
             return
-        children = split(model, box)
+        children = split_nodes(model, box) if undecided is None else split_replicas(box, *undecided)
         for child in children:
             self._push(child)
         if not children and not self._search_labels(box, parameters.efforts[1:]):
             self.unresolved = min(self.unresolved, box.bound)
 
-    def _search_labels(self, box: Box, efforts: tuple[tuple[int, int], ...]) -> bool:
-        """Search the box; True when nothing in it can beat the incumbent any more."""
+    def _search_labels(
+        self, box: Box, efforts: tuple[tuple[int, int], ...], whole: float = np.inf, least_closed: float = 0.0
+    ) -> bool:
+        """Search the box; True when nothing in it can beat the incumbent any more.
+
+        A search that may try more than `whole` extensions of an operator ends when it cannot close the box any more. None follows
+        one that closed less of the gap than `least_closed`.
+        """
         for beam, states in efforts:
             plan = memory_plan(self.model, box, states)
             views = self._views(box, plan)
@@ -249,14 +265,18 @@ class BoxTree:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
             search = BoxLabelSearch(self.model, box, plan, views, choices)
-            result = search.run(self.reach, beam, self.out_of_time)
+            floor = self.cutoff if beam * len(choices.degree) > whole else -np.inf
+            result = search.run(self.reach, beam, floor, self.out_of_time)
             self.widest = max(self.widest, result.width)
             self.met = sorted([*self.met, *result.complete], key=lambda known: known[0])[:MAX_COMPLETE]
             if result.complete and result.complete[0][0] < self.incumbent.objective:
                 self.incumbent.objective, self.incumbent.members = result.complete[0]
-            if self._closed(result.dropped):
-                return True
+            gap = self.reach - box.bound
             box.bound = max(box.bound, result.dropped)
+            if self._closed(box):
+                return True
+            if self.reach - box.bound > (1.0 - least_closed) * gap:
+                break
             if self.out_of_time():
                 raise OutOfTimeError
         return False
@@ -273,38 +293,6 @@ class BoxTree:
             box.drop(min_marginals(plan, tables, relaxation, self.out_of_time) + relaxation.surcharge() > self.reach)
             views.append((relaxation, tables))
         return views
-
-
-def split(model: EliminationModel, box: Box) -> list[Box]:
-    """Split the operator whose anchors lie farthest apart into two groups around the two farthest.
-
-    One child may not use the second group at all, the other must use it. Empty when every operator has a
-    single anchor left.
-    """
-    anchors = box.anchors
-    spread = np.zeros(model.operators)
-    for i in range(model.operators):
-        nodes = np.flatnonzero(anchors[i])
-        busy = 1.0 + 0.1 * (len(model.incoming[i]) + len(model.outgoing[i]))
-        if len(nodes) > 1:
-            spread[i] = busy * max(float(model.delay[np.ix_(nodes, nodes)].max()), 1e-12)
-    if not spread.any():
-        return []
-    i = int(np.argmax(spread))
-    nodes = np.flatnonzero(anchors[i])
-    delays = model.delay[np.ix_(nodes, nodes)]
-    a, b = np.unravel_index(np.argmax(delays), delays.shape)
-    near_b = delays[:, b] < delays[:, a]
-    near_b[b], near_b[a] = True, False
-    group = np.zeros(model.nodes, bool)
-    group[nodes[near_b]] = True
-    without, within = box.copy(), box.copy()
-    without.alive[i] &= ~group
-    without.anchor[i] &= ~group[:, None]
-    within.anchor[i] &= group[:, None]
-    if model.degrees[i] == 1:
-        within.alive[i] &= group
-    return [without, within]
 
 
 def best_known(model: EliminationModel, known: Iterable[Ints | None]) -> BestConfigurations:
