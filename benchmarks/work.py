@@ -3,8 +3,8 @@
     python benchmarks/work.py                         # all kinds and methods, ten instances each, 1 unit and 10 units: hours
     python benchmarks/work.py --kind mapping --method label-setting --instances 4 --rows rows.jsonl
 
-Sizes are doubled until a run takes a tenth of a unit, or a second, since solving costs some milliseconds that nobody counts. The
-exit code is 1 where the median of a method lies outside the range.
+Sizes are doubled until a run takes a tenth of its limit, or as many seconds as that has units: solving costs some milliseconds that
+nobody counts. The exit code is 1 where the median of a method lies outside the range.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from edrp.datasets.families.registry import choose_families
 LEAST, MOST = 0.4, 2.0
 """Range of the seconds of a unit."""
 
-LEAST_UNITS, LEAST_SECONDS, DOUBLINGS = 0.1, 1.0, 6
-"""Units or seconds that a run takes at least to be judged, and how often the size of an instance is doubled for that."""
+LEAST_SHARE, DOUBLINGS = 0.1, 6
+"""Share of its limit that a run takes at least to be judged, and how often the size of an instance is doubled for that."""
 
 
 def measured(method: Method, problem: Any, limit: float) -> tuple[float, float] | None:
@@ -63,7 +63,7 @@ def row(kind: str, method: Method, number: int, limit: float) -> dict[str, Any] 
             return None
         if run is None:
             return None
-        if run[1] >= LEAST_UNITS or run[0] >= LEAST_SECONDS:
+        if run[1] >= LEAST_SHARE * limit or run[0] >= limit:
             name = f"{family.name} {size}, seed {number}"
             return {"kind": kind, "method": method.name, "limit": limit, "instance": name, "seconds": run[0], "units": run[1]}
     return None

@@ -235,7 +235,7 @@ def hardness(size: int) -> float:
     >>> round(hardness(1_000) / hardness(100), 1), round(hardness(100_000) / hardness(10_000))
     (11.2, 50)
     """
-    return 9e3 + size * min(max(size**0.7, 30.0), 3400.0)
+    return 9e3 + size * min(max(size**0.7, 30.0), 900.0)
 
 
 def root_work(size: int, shape: tuple[int, ...]) -> float:

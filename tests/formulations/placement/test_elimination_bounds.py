@@ -8,11 +8,12 @@ import pytest
 import edrp
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.formulations.placement.elimination import tree
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
 from edrp.formulations.placement.elimination.frontier import backward, memory_plan
 from edrp.formulations.placement.elimination.method import roots
-from edrp.formulations.placement.elimination.model import build_model, least_downtime
+from edrp.formulations.placement.elimination.model import EliminationModel, build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, operator_flow, path_flow
 from edrp.formulations.placement.elimination.tree import best_known, eliminate_by_response
 from edrp.placement.compilation import compile_problem
@@ -173,3 +174,24 @@ def test_streams_that_no_table_remembers_still_count(seed: int) -> None:
         assert bool(tables.ahead) == (states == 40)
         bounds.append(tables.bound)
     assert 0.97 * bounds[1] <= bounds[0] <= bounds[1] + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_boxes_split_by_replicas_lose_no_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the first root split by each operator's numbers of replicas in turn, whatever the relaxation thinks of it."""
+    problem = layered(4, seed, nodes=5, resources=4.0)
+    best = edrp.solve(problem, "highs").objective
+    splits = []
+
+    def always(model: EliminationModel, box: Box, reach: float) -> tuple[int, int] | None:
+        open_ones = [i for i in range(model.operators) if np.isfinite(box.latency[i]).sum() > 1]
+        splits.append(len(open_ones))
+        return (open_ones[0], int(np.flatnonzero(np.isfinite(box.latency[open_ones[0]]))[0])) if open_ones else None
+
+    monkeypatch.setattr(tree, "undecided_replicas", always)
+    solution = edrp.solve(
+        problem, "eliminate", efforts=((1, 20), (100_000, 1000)), ascent_states=10, iterations=1, annealing=False
+    )
+    assert max(splits) > 0
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(best, rel=1e-7)
