@@ -184,9 +184,9 @@ def test_boxes_split_by_replicas_lose_no_optimum(seed: int, monkeypatch: pytest.
     splits = []
 
     def always(model: EliminationModel, box: Box, reach: float) -> tuple[int, int] | None:
-        open_ones = [i for i in range(model.operators) if np.isfinite(box.latency[i]).sum() > 1]
-        splits.append(len(open_ones))
-        return (open_ones[0], int(np.flatnonzero(np.isfinite(box.latency[open_ones[0]]))[0])) if open_ones else None
+        numbers = [np.flatnonzero(np.isfinite(latency)).tolist() for latency in box.latency]
+        splits.append(max(map(len, numbers)) - 1)
+        return next(((i, own[(len(own) - 1) // 2]) for i, own in enumerate(numbers) if len(own) > 1), None)
 
     monkeypatch.setattr(tree, "undecided_replicas", always)
     solution = edrp.solve(
