@@ -3,8 +3,8 @@
     python benchmarks/work.py                         # all kinds and methods, ten instances each, 1 unit and 10 units: hours
     python benchmarks/work.py --kind mapping --method label-setting --instances 4 --rows rows.jsonl
 
-Sizes are doubled until a run takes a tenth of its limit, or as many seconds as that has units: solving costs some milliseconds that
-nobody counts. The exit code is 1 where the median of a method lies outside the range.
+Sizes are doubled until a run takes a tenth of its limit, or as many seconds as that has units: solving costs some milliseconds
+that nobody counts. The exit code is 1 where the median of a method lies outside the range.
 """
 
 from __future__ import annotations
