@@ -233,7 +233,7 @@ def hardness(size: int) -> float:
     """Factor by which nodes of a larger program need more work; measured on programs of 26 to 110,000 entries.
 
     >>> round(hardness(1_000) / hardness(100), 1), round(hardness(100_000) / hardness(10_000))
-    (11.2, 50)
+    (11.2, 14)
     """
     return 9e3 + size * min(max(size**0.7, 30.0), 900.0)
 
