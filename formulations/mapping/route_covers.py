@@ -15,7 +15,7 @@ from edrp.backends.closing import Rows
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import INTEGRALITY
 
-LEAST_VIOLATION = 1e-4
+MIN_VIOLATION = 1e-4
 """By how much a point has to break a cover that is added."""
 
 
@@ -52,7 +52,7 @@ def _violated_cover(arc: ScarceArc, shares: list[float]) -> tuple[list[int], lis
     within = set(cover)
     lifted = [1 if flow in within else bisect_right(largest, rate) for flow, rate in enumerate(arc.rates)]
     most = len(cover) - 1
-    if total <= arc.room or sum(map(float.__mul__, map(float, lifted), shares)) <= most + LEAST_VIOLATION:
+    if total <= arc.room or sum(map(float.__mul__, map(float, lifted), shares)) <= most + MIN_VIOLATION:
         return None
     columns = [column for flow, own in enumerate(arc.columns) if lifted[flow] for column in own]
     return columns, [float(lifted[flow]) for flow, own in enumerate(arc.columns) if lifted[flow] for _ in own], float(most)

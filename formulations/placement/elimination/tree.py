@@ -80,7 +80,7 @@ def eliminate_by_response(model: EliminationModel, box: Box) -> None:
     box.drop((anchors & (finish + tails(model, box) > limit * (1 + LIMIT_SLACK)))[:, :, None])
 
 
-LEAST_CLOSED = 0.9
+MIN_CLOSED_SHARE = 0.9
 """Share of the gap that a label search must close for a wider one to follow where numbers of replicas are left to decide."""
 
 WHOLE_SEARCH = 100_000_000
@@ -231,7 +231,7 @@ class BoxTree:
         undecided = undecided_replicas(model, box, self.reach)
         efforts, whole, least_closed = parameters.efforts if root else parameters.efforts[:1], np.inf, 0.0
         if undecided is not None:
-            whole, least_closed = WHOLE_SEARCH if root else 0, LEAST_CLOSED
+            whole, least_closed = WHOLE_SEARCH if root else 0, MIN_CLOSED_SHARE
             efforts = efforts if root else ((efforts[0][0], parameters.ascent_states),)
         if self._search_labels(box, efforts, whole, least_closed):
             return
