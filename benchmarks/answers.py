@@ -110,6 +110,8 @@ def solve(problem: Any, method: str, options: dict[str, Any]) -> dict[str, Any]:
         found = edrp.solve(problem, method, **options).to_document()
     except Exception as error:  # a crash is to stay the same crash
         return {"error": type(error).__name__, "message": str(error).splitlines()}
+    for stage in found.get("stages") or ():
+        del stage["seconds"]
     return {name: value for name, value in found.items() if name not in ("seconds", "versions")}
 
 

@@ -6,7 +6,9 @@ from edrp.auto.portfolio import HelpedOut
 from edrp.core.kinds import Kind
 from edrp.core.methods import FirstOf
 
-LACKING: dict[str, Any] = {"formulations": {}} | dict.fromkeys(("refuse_formulation", "view", "explain", "explain_infeasibility"))
+LACKING: dict[str, Any] = {"formulations": {}} | dict.fromkeys(
+    ("refuse_formulation", "find_directly", "view", "explain", "explain_infeasibility")
+)
 """Parts that a kind does not have where they are not named below."""
 
 PLACEMENT_PROGRAM = "edrp.formulations.placement.formulation:formulate_placement"
@@ -109,6 +111,7 @@ KINDS = (
         "enactment",
         problem="edrp.enactment.snapshot:EnactmentProblem",
         formulations={"hosts": "edrp.formulations.enactment.snapshot:formulate_enactment"},
+        find_directly="edrp.formulations.enactment.snapshot:bound_and_hosts",
         choose="edrp.auto.choices:choose_for_snapshot",
         display="edrp.cli.display.enactment:snapshot_parts",
         explain_infeasibility="edrp.formulations.rule_clashes:explain_clashing_rules",
@@ -119,6 +122,7 @@ KINDS = (
         "leasing",
         problem="edrp.enactment.leasing:LeasingProblem",
         formulations={"leases": "edrp.formulations.enactment.leasing:formulate_leasing"},
+        find_directly="edrp.formulations.enactment.leasing:bound_and_leases",
         choose="edrp.auto.choices:choose_for_leasing",
         display="edrp.cli.display.enactment:leasing_parts",
         view="edrp.explorer.timelines:leasing_view",

@@ -134,18 +134,27 @@ class ProgramMethod(Method):
         """Formulate, start from the given or the current deployment where it is feasible, solve."""
         get_backend(self.backend)  # a missing package is reported before any work
         parameters = self.read_parameters(options)
+        known = None if options.program is not None else self._found_directly(problem, options)
+        if known is not None:
+            return known
         formulation = formulate(problem, options.program)
         method = f"{self.name} ({formulation.name} program)"
-        objective, begin = best_rated(problem, (options.start, formulation.current))
-        if formulation.bound is not None and begin is not None and within_gap(objective, formulation.bound, options.gap):
-            # What is known meets the bound that was proven while the program was built.
-            size, seconds = formulation.size, formulation.build_seconds
-            known = Answer("optimal", "finished", begin, objective, formulation.bound, size=size, build_seconds=seconds)
-            return replace(known.resting_on("solver's word"), method=method)
-        result = self._solve(formulation, options, begin)
+        result = self._solve(formulation, options, best_rated(problem, (options.start, formulation.current))[1])
         if result.status == "optimal" and parameters.tie_break:
             result = self._break_ties(formulation, result, options)
         return replace(to_answer(formulation, result), method=method)
+
+    def _found_directly(self, problem: Any, options: Options) -> Answer | None:
+        """What is known before a program is built, where it is proven."""
+        kind = get_kind(problem.kind)
+        bound, found = (None, None) if kind.find_directly is None else kind.find_directly(problem)
+        if bound is None or found is None:
+            return None
+        objective, decision = best_rated(problem, (options.start, found))
+        if not within_gap(objective, bound, options.gap):
+            return None
+        method = f"{self.name} ({next(iter(kind.formulations))} program)"
+        return Answer("optimal", "finished", decision, objective, bound, method=method).resting_on("solver's word")
 
     def _solve(self, formulation: Formulation, options: Options, start: Any) -> ProgramResult:
         features = self.backend.features

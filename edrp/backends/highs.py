@@ -107,6 +107,10 @@ Presolve has lost an optimum that a search then called another point optimal of:
 """
 
 
+MAX_WITHOUT_JUMP = 2_000
+"""Nonzeros up to which feasibility jump takes more than half of a search after presolve; without presolve it pays."""
+
+
 @dataclass(slots=True)
 class ReportedPoint:
     """The best point that HiGHS has reported, for the case that it has to be left to itself."""
@@ -244,7 +248,7 @@ def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.P
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
         options = replace(options, presolve=False)
     solver = _SilentHighs()
-    _configure(solver, options)
+    _configure(solver, options, jump=not options.presolve or arrays.matrix.nnz > MAX_WITHOUT_JUMP)
     if not hand_over(solver, arrays):
         return base.ProgramResult("none", "error", notes=("HiGHS refuses the numbers of the program",))
     if options.start is not None:
@@ -318,7 +322,7 @@ class Brake:
             event.interrupt()
 
 
-def _configure(solver: Any, options: base.SolverOptions) -> None:
+def _configure(solver: Any, options: base.SolverOptions, *, jump: bool) -> None:
     settings: dict[str, Any] = {
         "output_flag": False,
         "threads": options.threads,
@@ -327,6 +331,7 @@ def _configure(solver: Any, options: base.SolverOptions) -> None:
         "mip_abs_gap": 0.0,
         # Costs more than half of the time on placement programs and finds nothing that the other heuristics miss.
         "mip_heuristic_run_root_reduced_cost": False,
+        "mip_heuristic_run_feasibility_jump": jump,
         **base.highs_settings(options),
     }
     for name, value in settings.items():

@@ -57,6 +57,8 @@ class Kind:
     problem, solution : classes of its documents.
     formulations : functions of a problem and a name that formulate it as a program, by that name; the first is the default.
     refuse_formulation : says why no program can express a problem, or None where one can; None if every problem has one.
+    find_directly : a bound and a decision, each of which may be None, found before a program is built, which is not where they
+        meet; None for kinds that are always given to a program.
     choose : the method that `auto` runs on a problem, which takes the problem; None if there is no choice to be made.
     display : tables and sentences that show a solution of a problem on a terminal; None for its metrics.
     view : what a page shows of a problem and its solution (`edrp.explorer.view`); None for the metrics. Of a kind with `explain`
@@ -79,6 +81,7 @@ class Kind:
     solution: Lazy[type[Solution]] = Lazy()
     formulations: Mapping[str, Builder | str]
     refuse_formulation: Lazy[Callable[[Any], str | None] | None] = Lazy()
+    find_directly: Lazy[Callable[[Any], tuple[float | None, Any]] | None] = Lazy()
     choose: Lazy[Callable[[Any], Method] | None] = Lazy()
     display: Lazy[Callable[[Any, Any], Iterable[Any]] | None] = Lazy()
     view: Lazy[Callable[..., Any] | None] = Lazy()

@@ -23,6 +23,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, places_within
 from edrp.core.budget import refuse_beyond_memory, units_left
+from edrp.core.problem import derived
 from edrp.core.program import Program
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.formulations.enactment.aggregate import add_host_rows
@@ -209,6 +210,34 @@ AREA_SHARE = 0.3
 """Share of the work that is left for the plan with resources in aggregate; it mostly takes a hundredth of a unit."""
 
 
+class Aggregate(NamedTuple):
+    """Leases where instances may be cut into pieces over hosts, and what becomes of them.
+
+    Attributes
+    ----------
+    plan : the cheapest one.
+    packed : its units, and contents of hosts without any cut; None where none were found.
+    """
+
+    arrays: LeasingArrays
+    plan: AreaPlan
+    packed: tuple[Ints, Arrangement] | None
+
+
+@derived
+def leased_in_aggregate(problem: LeasingProblem) -> Aggregate:
+    """The cheapest leases with resources in aggregate, and their hosts packed."""
+    arrays = leasing_arrays(problem)
+    plan = area_plan(arrays, whole=True, work_limit=AREA_SHARE * units_left())
+    return Aggregate(arrays, plan, None if plan.bound is None else packed_area_plan(arrays, plan))
+
+
+def bound_and_leases(problem: LeasingProblem) -> tuple[float | None, tuple[PlannedHost, ...] | None]:
+    """What the plan with resources in aggregate costs at least, and the plan itself where its hosts could be packed."""
+    arrays, plan, packed = leased_in_aggregate(problem)
+    return plan.bound, None if packed is None else planned_hosts(problem, arrays, *packed)
+
+
 class Slots(NamedTuple):
     """Hosts that may carry something, each in one period; arrays of shape (S,).
 
@@ -230,8 +259,7 @@ class LeasingFormulation(Formulation):
     Attributes
     ----------
     slots : host type, period and number of each row of the block `instances`.
-    plan : the cheapest one with resources in aggregate.
-    packed : its units and contents of hosts; None where it was not packed.
+    aggregate : the leases with resources in aggregate.
 
     Examples
     --------
@@ -253,13 +281,12 @@ class LeasingFormulation(Formulation):
 
     arrays: LeasingArrays
     slots: Slots
-    plan: AreaPlan
-    packed: tuple[Ints, Arrangement] | None
+    aggregate: Aggregate
 
     @property
     def bound(self) -> float | None:
         """What the plan with resources in aggregate costs at least."""
-        return self.plan.bound
+        return self.aggregate.plan.bound
 
     @property
     def current(self) -> tuple[PlannedHost, ...] | None:
@@ -267,8 +294,8 @@ class LeasingFormulation(Formulation):
 
         Else the best of a few plans that pack the fewest instances by best fit, where one keeps to all limits.
         """
-        if self.packed is not None:
-            return planned_hosts(self.problem, self.arrays, *self.packed)
+        if self.aggregate.packed is not None:
+            return planned_hosts(self.problem, self.arrays, *self.aggregate.packed)
         plans = []
         for first in range(self.arrays.unit.size):
             ranked = [first, *(kind for kind in range(self.arrays.unit.size) if kind != first)]
@@ -329,7 +356,8 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
         When the program would not fit into memory; `area_relaxation` bounds and plans long horizons.
     """
     started = perf_counter()
-    arrays = leasing_arrays(problem)
+    aggregate = leased_in_aggregate(problem)
+    arrays = aggregate.arrays
     enough = enough_hosts(arrays)
     periods, operators = arrays.min_counts.shape
     what = f"{int(enough.sum())} hosts in {periods} periods with {operators} operators"
@@ -346,9 +374,7 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     add_unserved_rows(built, arrays)
     objective = lease_objective(built, arrays)
     built.minimise(objective)
-    plan = area_plan(arrays, whole=True, work_limit=AREA_SHARE * units_left())
-    packed = None if plan.bound is None else packed_area_plan(arrays, plan)
-    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, arrays, slots, plan, packed)
+    return LeasingFormulation(problem, program, built, objective, perf_counter() - started, arrays, slots, aggregate)
 
 
 def _add_slots(program: Program, arrays: LeasingArrays, slots: Slots) -> None:

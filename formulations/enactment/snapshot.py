@@ -15,6 +15,7 @@ import numpy as np
 
 from edrp.backends.conditioning import TINY
 from edrp.core.arrays import Floats, Ints
+from edrp.core.problem import derived
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import INCUMBENT_SLACK
 from edrp.enactment.change_prices import named_as_running
@@ -66,11 +67,7 @@ class EnactmentFormulation(Formulation):
     @property
     def current(self) -> tuple[Host, ...] | None:
         """The better of the running hosts and of the packing found on the way, as far as they are feasible."""
-        problem: EnactmentProblem = self.problem
-        decisions = [problem.current] if problem.current else []
-        if self.compositions.types is not None and self.compositions.contents is not None:
-            decisions.append(self._named(self.compositions.types, self.compositions.contents))
-        return best_feasible(problem, decisions)
+        return _known_hosts(self.problem, self.arrays, self.compositions)
 
     @property
     def limits(self) -> Mapping[str, str]:
@@ -86,7 +83,7 @@ class EnactmentFormulation(Formulation):
         slots = [slot for kind, count in enumerate(hosts) for slot in np.flatnonzero(self.slots == kind)[:count]]
         if self.problem.changes is not None:
             slots = np.flatnonzero(values[program["open"]] > 0.5).tolist()
-        return self._named(self.slots[slots].tolist(), contents[slots])
+        return _named_hosts(self.problem, self.arrays, self.slots[slots].tolist(), contents[slots])
 
     def encode(self, decision: Sequence[Host]) -> Floats | None:
         """A starting point; None for a composition without a column."""
@@ -116,16 +113,10 @@ class EnactmentFormulation(Formulation):
             start[program["instances"][slots[: len(mine)]]] = mine
         return start
 
-    def _named(self, types: Sequence[int], contents: Contents) -> tuple[Host, ...]:
-        """Hosts; where changes have prices, under the names with which the least starts."""
-        hosts = _hosts(self.arrays, types, contents)
-        return hosts if self.problem.changes is None else named_as_running(self.problem.current, hosts)
-
     @property
     def bound(self) -> float | None:
         """The least bound of all compositions."""
-        compositions = self.compositions
-        return float(compositions.bounds.min()) if compositions.bounds.size and compositions.contents is not None else None
+        return _least_bound(self.compositions)
 
     def objective_at(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
@@ -152,11 +143,7 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
         When there are too many combinations of host types to look at.
     """
     started = perf_counter()
-    arrays = enactment_arrays(problem)
-    if problem.changes is None:
-        useful = packed_by_patterns(arrays, sharpened(arrays, compositions(arrays, allowance), allowance), allowance)
-    else:
-        useful = _compositions_with_changes(problem, arrays, allowance)
+    arrays, useful = _composed(problem) if allowance == 0.0 else _composed_within(problem, allowance)
     built = Program()
     max_counts = useful.counts.max(axis=0, initial=0)
     if problem.changes is not None:
@@ -185,6 +172,44 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, arrays, useful, slots)
 
 
+def bound_and_hosts(problem: EnactmentProblem) -> tuple[float | None, tuple[Host, ...] | None]:
+    """The least bound of all compositions, and the better of the running hosts and of the packing of one."""
+    arrays, useful = _composed(problem)
+    return _least_bound(useful), _known_hosts(problem, arrays, useful)
+
+
+@derived
+def _composed(problem: EnactmentProblem) -> tuple[EnactmentArrays, Compositions]:
+    """The problem as arrays, and the compositions that may be optimal."""
+    return _composed_within(problem, 0.0)
+
+
+def _composed_within(problem: EnactmentProblem, allowance: float) -> tuple[EnactmentArrays, Compositions]:
+    arrays = enactment_arrays(problem)
+    if problem.changes is not None:
+        return arrays, _compositions_with_changes(problem, arrays, allowance)
+    return arrays, packed_by_patterns(arrays, sharpened(arrays, compositions(arrays, allowance), allowance), allowance)
+
+
+def _least_bound(compositions: Compositions) -> float | None:
+    return float(compositions.bounds.min()) if compositions.bounds.size and compositions.contents is not None else None
+
+
+def _known_hosts(problem: EnactmentProblem, arrays: EnactmentArrays, compositions: Compositions) -> tuple[Host, ...] | None:
+    decisions = [problem.current] if problem.current else []
+    if compositions.types is not None and compositions.contents is not None:
+        decisions.append(_named_hosts(problem, arrays, compositions.types, compositions.contents))
+    return best_feasible(problem, decisions)
+
+
+def _named_hosts(
+    problem: EnactmentProblem, arrays: EnactmentArrays, types: Sequence[int], contents: Contents
+) -> tuple[Host, ...]:
+    """Hosts; where changes have prices, under the names with which the least starts."""
+    hosts = _hosts(arrays, types, contents)
+    return hosts if problem.changes is None else named_as_running(problem.current, hosts)
+
+
 def _compositions_with_changes(problem: EnactmentProblem, arrays: EnactmentArrays, allowance: float) -> Compositions:
     """Compositions that may be optimal where changes have prices, which no bound contains: they exceed the bound by these."""
     found = compositions(arrays)
@@ -192,7 +217,7 @@ def _compositions_with_changes(problem: EnactmentProblem, arrays: EnactmentArray
         objective = best_rated(problem, [problem.current] if problem.current else [])[0]
         extra = (arrays.start_instance + arrays.start_host) * float(arrays.min_counts.sum())
     else:
-        packing = named_as_running(problem.current, _hosts(arrays, found.types, found.contents))
+        packing = _named_hosts(problem, arrays, found.types, found.contents)
         objective = min(problem.evaluate(packing).objective, best_rated(problem, [problem.current or None])[0])
         extra = max(0.0, objective - found.objective)
     useful = compositions(arrays, allowance + extra)

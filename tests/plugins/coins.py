@@ -59,7 +59,7 @@ class Throw(Method):
 
 
 NO_PARTS = dict.fromkeys(
-    ["refuse_formulation", "choose", "display", "view", "explain", "explain_infeasibility", "check_problems"]
+    ["refuse_formulation", "find_directly", "choose", "display", "view", "explain", "explain_infeasibility", "check_problems"]
 )
 KIND = Kind(name="coin", problem=Coin, solution=CoinSolution, formulations={}, families=(), **NO_PARTS)
 METHOD = Throw()

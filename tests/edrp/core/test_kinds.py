@@ -20,6 +20,7 @@ LACKING = {
     - {"edrp", "edrp-sequence", "edrp-policy", "latency-aware", "rescale", "migration", "enactment", "mapping"},
     "explain": set(kinds()) - {"edrp", "edrp-sequence", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"edrp-sequence", "mapping"},
+    "find_directly": set(kinds()) - {"enactment", "leasing"},
     "view": {"edrp-policy", "enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import edrp
 from edrp.backends.solving import solve_program
 from edrp.check_problems.enactment.problems import brute_force_leasing
+from edrp.core.errors import EdrpError
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.enactment_families import random_leasing_problem
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
@@ -140,14 +142,26 @@ def test_a_packed_plan_with_resources_in_aggregate_is_optimal() -> None:
         best = brute_force_leasing(problem)
         formulation = formulate_leasing(problem)
         if best is None:
-            assert formulation.packed is None, seed
+            assert formulation.aggregate.packed is None, seed
             continue
         assert formulation.bound <= best + 1e-9, seed
-        if formulation.packed is not None:
+        if formulation.aggregate.packed is not None:
             packed += 1
             assert problem.evaluate(formulation.current).feasible, seed
             assert problem.evaluate(formulation.current).objective == pytest.approx(best, abs=1e-9), seed
     assert packed > 10
+
+
+def test_no_program_is_built_where_the_packed_plan_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless one is asked for by name; a name that there is not is refused all the same."""
+    problem = peak()
+    asked = edrp.solve(problem, "highs", program="leases")
+    monkeypatch.setattr("edrp.formulations.enactment.leasing._add_slots", None)
+    direct = edrp.solve(problem, "highs")
+    assert (direct.status, direct.objective, direct.hosts) == (asked.status, asked.objective, asked.hosts)
+    assert (bool(direct.size), bool(asked.size)) == (False, True)
+    with pytest.raises(EdrpError, match="no program 'hosts'"):
+        edrp.solve(problem, "highs", program="hosts")
 
 
 def test_hosts_that_some_operators_may_not_use_do_not_count_for_them() -> None:

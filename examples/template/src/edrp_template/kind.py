@@ -42,6 +42,7 @@ BROKERS = Kind(
     solution=BrokerSolution,
     formulations={"assignment": formulate},
     refuse_formulation=None,
+    find_directly=None,
     choose=FirstOf(("highs",)),
     display=display,
     view=None,
