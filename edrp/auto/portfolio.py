@@ -92,12 +92,17 @@ class Portfolio(Method):
         refused: list[ProblemTooLargeError] = []
         known_answer = self._first_rule(problem, options)
         answer = self._in_turn(problem, options, refused)
-        if answer.status not in PROVEN and (answer.decision is None or value(known_answer) < value(answer)):
+        if (
+            known_answer is not None
+            and answer.status not in PROVEN
+            and (answer.decision is None or value(known_answer) < value(answer))
+        ):
             answer = combined(known_answer, answer, options.gap)
         for rule in self.rules:
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
                 break
-            answer = combined(_answer_of_rule(rule, problem, options), answer, options.gap)
+            if (ruled := _answer_of_rule(rule, problem, options)) is not None:
+                answer = combined(ruled, answer, options.gap)
         if refused and answer.status == "none" and answer.bound is None:
             raise refused[0]
         return answer
@@ -135,11 +140,11 @@ class Portfolio(Method):
             others = [stage for stage in self.stages if stage.method.name not in names]
             yield from ((stage, True) for stage in others if options.remaining > SPARE_SHARE * options.limit)
 
-    def _first_rule(self, problem: Any, options: Options) -> Answer:
+    def _first_rule(self, problem: Any, options: Options) -> Answer | None:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
         known = self.rules and self.rules[0].name == self.first[0].method.name
         if options.limit == inf or not self.rules or known or not self.rule_first:
-            return Answer("none", "time_limit", method=self.first[-1].method.name)
+            return None
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
 
@@ -184,12 +189,12 @@ class HelpedOut(FirstOf):
         return helped_out(problem, FirstOf.__call__(self, problem))
 
 
-def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:
-    """The answer of a rule; none where it refuses."""
+def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer | None:
+    """The answer of a rule; None where it refuses."""
     with suppress(EdrpError):
         if rule.refusal(problem) is None:
             return _turn_taken(rule, problem, _continued(options, options.remaining, None))
-    return Answer("none", "time_limit")
+    return None
 
 
 def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:

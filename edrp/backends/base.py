@@ -238,13 +238,25 @@ def hardness(size: int) -> float:
     return 9e3 + size * min(max(size**0.7, 30.0), 900.0)
 
 
-def root_work(size: int, shape: tuple[int, ...]) -> float:
+def root_work(arrays: Arrays) -> float:
     """Units of work of HiGHS for the root of a search, up to a factor of two or three, by size and shape of the matrix.
 
-    >>> round(root_work(100_000, (10_000, 10_000)), 1), round(root_work(100_000, (1_000, 25_000)), 1)
-    (3.6, 0.2)
+    That of what presolve leaves at least: no fixed columns, and no rows with fewer than two others.
+
+    >>> from edrp.core.program import Program
+    >>> program = Program()
+    >>> choices = program.add_columns("chosen", (1000, 3), upper=1.0, integer=True)
+    >>> program.add_rows("one", 1000, [(np.arange(1000)[:, None], choices, 1.0)], lower=1.0)
+    >>> before = root_work(program.arrays())
+    >>> program.add_rows("not", 3000, [(np.arange(3000), choices.ravel(), 1.0)], upper=1.0)
+    >>> round(before, 3), root_work(program.arrays()) == before
+    (0.021, True)
     """
-    rows, columns = shape
+    free, starts = arrays.lower < arrays.upper, arrays.matrix.indptr
+    entries = np.diff(np.append(0, np.cumsum(free[arrays.matrix.indices]))[starts])
+    kept = entries > 1
+    rows, columns = int(kept.sum()), int(free.sum())
+    size = int(entries[kept].sum()) + rows + columns
     return size * (ROOT_WORK + ROOT_ITERATION_WORK * rows * min(1.0, rows / max(1, columns)) ** 0.5)
 
 
@@ -253,8 +265,6 @@ class NodeBrake:
 
     Parameters
     ----------
-    size, shape
-        Columns, rows and nonzeros of the program; rows and columns alone.
     units
         Units of work that are left.
     node_work
@@ -270,8 +280,8 @@ class NodeBrake:
         When the root alone, which nothing stops, would take more than twice of that.
     """
 
-    def __init__(self, size: int, shape: tuple[int, ...], units: float, node_work: float = NODE_WORK) -> None:
-        self._size, self._root, self._node = size, root_work(size, shape), node_work * hardness(size)
+    def __init__(self, arrays: Arrays, units: float, node_work: float = NODE_WORK) -> None:
+        self._size, self._root, self._node = arrays.size, root_work(arrays), node_work * hardness(arrays.size)
         need_root(self._root / 2, units)
         self.nodes = int(min(MAX_LIMIT, 1.0 + max(0.0, units - self._root) / self._node))
 

@@ -48,7 +48,7 @@ class CvxpyBackend(base.Backend):
         keep_silent()
         model, columns = _model(arrays)
         until = base.end_for_solver(options)
-        brake = base.NodeBrake(arrays.size, arrays.matrix.shape, until - now())
+        brake = base.NodeBrake(arrays, until - now())
         settings = {"mip_rel_gap": options.gap, "mip_abs_gap": 0.0, "threads": options.threads, "random_seed": options.seed}
         settings |= {**base.highs_settings(options), "mip_max_nodes": brake.nodes}
         with warnings.catch_warnings():

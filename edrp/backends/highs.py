@@ -290,7 +290,7 @@ class Brake:
 
     def __init__(self, arrays: Arrays, until: float) -> None:
         self.mixed, self.size, self.pulled = bool(arrays.integer.any()), arrays.size, False
-        root = base.root_work(self.size, arrays.matrix.shape) if self.mixed else 0.0
+        root = base.root_work(arrays) if self.mixed else 0.0
         base.need_root(PASSED_WORK * self.size + root / 2, until - now())
         self._root = max(0.0, root - ROOT_CHECKS * CHECK_WORK * base.hardness(self.size))
         self._until, self._checks, self._most = until, 0, math.inf

@@ -69,7 +69,7 @@ def _solved(arrays: Arrays, options: base.SolverOptions) -> base.ProgramResult:
     if (empty & ((arrays.row_lower > 0) | (arrays.row_upper < 0))).any():
         return base.ProgramResult("infeasible", "finished")
     keep_silent()
-    brake = base.NodeBrake(arrays.size, arrays.matrix.shape, base.end_for_solver(options) - now())
+    brake = base.NodeBrake(arrays, base.end_for_solver(options) - now())
     solver = SolverFactory("highs")
     settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
     settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}

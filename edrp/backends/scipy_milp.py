@@ -75,7 +75,7 @@ def _milp(arrays: Arrays, options: base.SolverOptions, scale: float, presolve: b
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     program = {"integrality": arrays.integer.astype(int), "bounds": bounds, "constraints": rows}
-    brake = base.NodeBrake(arrays.size, arrays.matrix.shape, base.end_for_solver(options) - now(), SCIPY_NODE_WORK)
+    brake = base.NodeBrake(arrays, base.end_for_solver(options) - now(), SCIPY_NODE_WORK)
     settings["node_limit"] = brake.nodes
     if (seconds := base.seconds_for_solver()) is not None:
         settings["time_limit"] = seconds

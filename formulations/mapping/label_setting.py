@@ -217,11 +217,11 @@ def _sums(amounts: Floats, limit: float) -> list[Floats]:
 LABEL_WORK = 3e-7
 """Units of work for a label that is made or examined."""
 
-COMPARISON_WORK = 1.3e-8
-"""Units of work for a comparison of two labels of a place, of which there are thousands where tasks are long.
+COMPARISON_WORK, TRACKED_WORK = 8e-9, 8e-10
+"""Units of work for a comparison of two labels of a place, of which there are thousands where tasks are long, and for each
+tracked resource in it.
 
-Labels of a list lie anywhere in memory: measured on 10⁵ to 3 × 10⁸ comparisons, 1e-8 s each where all fit into the caches, and
-2e-8 s where they do not.
+Labels of a list lie anywhere in memory: measured on 10⁶ to 5 × 10⁸ comparisons with 4 to 39 resources, 1.2e-8 to 4e-8 s each.
 """
 
 GROWTH_WORK = 5e-10
@@ -427,7 +427,7 @@ class MapLabelSearch:
 def _label_work(labels: MapLabels) -> float:
     """Return the units of work that went into labels and their comparisons."""
     made, looked_at, compared = labels.counters[[COUNT, POPPED, COMPARED]].tolist()
-    return LABEL_WORK * (made + looked_at) + COMPARISON_WORK * compared
+    return LABEL_WORK * (made + looked_at) + (COMPARISON_WORK + TRACKED_WORK * labels.residual.shape[1]) * compared
 
 
 def _size(labels: MapLabels) -> float:

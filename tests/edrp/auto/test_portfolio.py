@@ -101,6 +101,9 @@ def test_it_stopped_for_the_reason_of_the_last_method():
     assert Portfolio(stages(feasible("first", 5.0), failed)).run(None, Options()).stopped_because == "time_limit"
     asked_at_last = Portfolio(stages(late), [rule]).run(Named(), Options(work_limit=100.0))
     assert (asked_at_last.decision, asked_at_last.stopped_because) == ("rule", "time_limit")
+    for limit in (100.0, math.inf):
+        alone = Portfolio(stages(through), [through]).run(Named(), Options(work_limit=limit))
+        assert alone.stopped_because == "finished", "no limit was in its way"
 
 
 def test_stages_share_the_work_and_the_last_one_has_the_rest():

@@ -11,6 +11,7 @@ from edrp.check_problems.enactment.problems import brute_force_leasing
 from edrp.core.errors import EdrpError
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.enactment_families import random_leasing_problem
+from edrp.datasets.families.registry import choose_families
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import cheapest_units, formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
@@ -162,6 +163,12 @@ def test_no_program_is_built_where_the_packed_plan_is_proven(monkeypatch: pytest
     assert (bool(direct.size), bool(asked.size)) == (False, True)
     with pytest.raises(EdrpError, match="no program 'hosts'"):
         edrp.solve(problem, "highs", program="hosts")
+
+
+def test_the_leases_of_a_week_are_proven() -> None:
+    """Most rows of the program in aggregate bound one column, or have none left; its root is easier than it is large."""
+    problem = choose_families("leasing", ["manufacturing"])[0].make(2048, np.random.default_rng(1))
+    assert edrp.solve(problem, work_limit=20.0).status == "optimal"
 
 
 def test_hosts_that_some_operators_may_not_use_do_not_count_for_them() -> None:
