@@ -55,7 +55,7 @@ about as many as there are rows, and fewer where these are few; and for a node p
 COUNTERS = "mip_node_count", "simplex_iteration_count"
 """What HiGHS counts of a search."""
 
-SEARCH_WORK, ITERATION_WORK = 2e-5, 6e-9
+SEARCH_WORK, ITERATION_WORK = 1e-5, 6e-9
 """Units of work of a whole search per column, row and nonzero, and for each of its iterations of the simplex method."""
 
 MAX_LIMIT = 2**31 - 2

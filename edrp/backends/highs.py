@@ -60,6 +60,9 @@ PASSED_WORK, CHECK_WORK, ITERATION_WORK = 3e-7, 3.5e-9, 2e-8
 two looks for interrupts (per `hardness`), and of an iteration of the simplex method.
 """
 
+ENDED_WORK, ENDED_CHECK_WORK = 5e-4, 4e-7
+"""Units of work of a search that has ended, which tells its iterations, and of a look in it per column, row and nonzero."""
+
 ROOT_CHECKS = 2
 """Looks for interrupts of a mixed-integer search after presolve and before the root is solved; the next one knows its bound."""
 
@@ -311,8 +314,11 @@ class Brake:
             solver.cbMipInterrupt -= self._check
         else:
             self.pulled = solver.getModelStatus() == _Status.kIterationLimit
-        steps = max(0, self._checks - 1 if self.mixed else solver.getInfo().simplex_iteration_count)
-        spend(step * steps + self._root * (self._checks > ROOT_CHECKS))
+        iterations = max(0, solver.getInfo().simplex_iteration_count)
+        work = step * max(0, self._checks - 1 if self.mixed else iterations) + self._root * (self._checks > ROOT_CHECKS)
+        if self.mixed and not self.pulled:
+            work = min(work, ENDED_WORK + self.size * (ENDED_CHECK_WORK * self._checks + ITERATION_WORK * iterations))
+        spend(work)
         return outcome
 
     def _check(self, event: Any) -> None:

@@ -27,7 +27,7 @@ from edrp.core.wording import suggestion
 BYTES_PER_ENTRY, BYTES_PER_COLUMN = 60, 200
 """Memory of an entry of the matrix, and of a column or row, on the way to a solver and in it; measured with HiGHS."""
 
-BLOCK_WORK, ENTRY_WORK = 1e-4, 1.2e-7
+BLOCK_WORK, ENTRY_WORK = 1e-4, 8e-8
 """Units of work of building a block of columns or rows, beyond the look at the clock; and for an entry of the matrix that is
 added, and looked through before it is handed over."""
 

@@ -107,7 +107,7 @@ def _touches(rule: TaskRule, first: Ints | int, end: Ints | int) -> Bools:
     return touched
 
 
-PAIR_WORK, INTERVAL_WORK = 1e-7, 2e-6
+PAIR_WORK, INTERVAL_WORK = 1e-7, 1e-6
 """Units of work per place and first boundary, and per interval, of building the program."""
 
 BYTES_PER_INTERVAL = 1000
