@@ -24,7 +24,7 @@ OUTCOMES: Final[dict[str, tuple[Status, StoppedBecause]]] = {
 }
 """Status and the reason for stopping, by the status of SCIP; every other one is an error."""
 
-ROOT_WORK, LP_WORK, ITERATION_WORK = 6e-6, 7e-7, 5e-9
+ROOT_WORK, LP_WORK, ITERATION_WORK = 5e-6, 6e-7, 4e-9
 """Units of work of SCIP per column, row and nonzero: for presolve and the root, for every linear program, and for an iteration of
 the simplex method; within a factor of 2.5 of the seconds of programs of 80 to 75,000 entries of all kinds."""
 

@@ -27,8 +27,8 @@ LIMIT, UNBOUNDED, OTHER = 1, 3, 4
 """Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls
 "unbounded or infeasible"; without a point "feasible" becomes "none"."""
 
-SCIPY_NODE_WORK, SCIPY_ITERATIONS = 5 * base.NODE_WORK, 15_000
-"""Units of work of a node per hardness, and iterations of a search that a limit ends: SciPy tells none, and nodes take many."""
+SCIPY_NODE_WORK, SCIPY_ITERATIONS = 5 * base.NODE_WORK, (2_500, 20_000)
+"""Units of work of a node per hardness, and iterations of a search that ends and of one that a limit ends: SciPy tells none."""
 
 MAX_COEFFICIENT = 1e4
 """Largest coefficient of an objective as SciPy gets it, about."""
@@ -80,7 +80,7 @@ def _milp(arrays: Arrays, options: base.SolverOptions, scale: float, presolve: b
     if (seconds := base.seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
     answer = run_milp(scale * arrays.objective, settings, options.threads, **program)
-    iterations = SCIPY_ITERATIONS if answer.status in (LIMIT, OTHER) else 0
+    iterations = SCIPY_ITERATIONS[answer.status in (LIMIT, OTHER)]
     if brake.release(getattr(answer, "mip_node_count", None), iterations) and answer.status == OTHER:
         answer.status = LIMIT
     if answer.status == OTHER and "unbounded or infeasible" in answer.message:

@@ -214,7 +214,7 @@ def _sums(amounts: Floats, limit: float) -> list[Floats]:
     return by_layer[::-1]
 
 
-LABEL_WORK = 2e-7
+LABEL_WORK = 1.5e-7
 """Units of work for a label that is made or examined."""
 
 COMPARISON_WORK, TRACKED_WORK = 8e-9, 8e-10

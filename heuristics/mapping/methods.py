@@ -147,7 +147,7 @@ PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 MESSAGES_PER_CHECK = 2_000
 """Messages handled between two checks of the clock."""
 
-MESSAGE_UNITS, RANDOM_MESSAGE_UNITS, COMPLETE_MAP_UNITS = 4e-7, 6e-7, 2e-6
+MESSAGE_UNITS, RANDOM_MESSAGE_UNITS, COMPLETE_MAP_UNITS = 3e-7, 6e-7, 1.5e-6
 """Units of work per message, per message that is sent on to neighbours drawn at random, and per complete map."""
 
 DEFAULT_MAX_MESSAGES = 1_000_000

@@ -40,8 +40,8 @@ STATES_PER_CALL = 4096
 CALLS_PER_CHECK = 8
 """Calls of the kernel between two checks of the clock."""
 
-LOOK_UP_UNITS = 5e-9
-"""Units of work per pair of a state and a node count that may follow, for one look-up."""
+LOOK_UP_UNITS, TASKS_UNITS = 5e-9, 1e-10
+"""Units of work per pair of a state and a node count that may follow, for one look-up, and per pair of tasks for its search."""
 
 log = logging.getLogger("edrp.pmc")
 
@@ -101,7 +101,8 @@ class Threads:
 
 def state_work(model: PolicyModel, source: int) -> float:
     """Units of work of the best responses from one state with the node count of index `source`."""
-    return sum(response_work(model.size.states[target]) for target in model.successors(source))
+    search = TASKS_UNITS * len(model.tasks.work) ** 2
+    return sum(search + response_work(model.size.states[target]) for target in model.successors(source))
 
 
 def sweep_work(model: PolicyModel) -> float:
