@@ -150,8 +150,9 @@ class LeasingProblem(Problem):
     def paid(self, host: PlannedHost) -> frozenset[int]:
         """Periods in which a host is paid, by earlier leases and by the units bought."""
         before = {host.name: host.paid_periods for host in self.leased}.get(host.name, 0)
-        bought = range(host.first, host.first + host.units * self.unit_periods(host.type))
-        return frozenset(p for p in range(len(self.forecast)) if p < before or p in bought)
+        end = host.first + host.units * self.unit_periods(host.type)
+        periods = len(self.forecast)
+        return frozenset((*range(min(before, periods)), *range(host.first, min(end, periods))))
 
     def price(self, host: PlannedHost) -> float:
         """Money for the units bought of one host."""
@@ -176,7 +177,7 @@ class LeasingProblem(Problem):
         for index, host in enumerate(decision):
             faults.add_unknown((place, index, "type"), host.type, "host type", self.types)
             for period, instances in enumerate(host.instances):
-                for operator in () if instances.keys() <= known else instances.keys() - known:
+                for operator in instances.keys() - known if instances else ():
                     location = (place, index, "instances", period, operator)
                     faults.add_unknown(location, operator, "operator of the application", self.application.by_name)
 
@@ -202,7 +203,8 @@ class LeasingProblem(Problem):
                 leased[period][host.type] += 1
         for host in hosts:
             for period, instances in enumerate(host.instances[: len(counts)]):
-                counts[period].update(instances)
+                if instances:  # of long horizons most are empty
+                    counts[period].update(instances)
         operators = self.application.by_name
         violations = math.fsum(
             unserved for name in operators for unserved in self.unserved(name, tuple(in_period[name] for in_period in counts))
@@ -244,11 +246,13 @@ class LeasingProblem(Problem):
                 yield f"host {host.name}: is of type {kept_host.type}, not {host.type}"
             if kept_host is not None and host.units and host.first < kept_host.paid_periods:
                 yield f"host {host.name}: a unit begins in period {host.first}, but it is paid until {kept_host.paid_periods}"
-            paid = self.paid(host)
+            paid, host_type = self.paid(host), self.types[host.type]
             for period, instances in enumerate(host.instances):
+                if not instances:
+                    continue
                 if any(instances.values()) and period not in paid:
                     yield f"host {host.name}: carries instances in period {period}, which is not paid"
-                for why in containers.overfull(instances, self.types[host.type], self.application):
+                for why in containers.overfull(instances, host_type, self.application):
                     yield f"host {host.name} in period {period}: {why}"
 
     def _broken_counts(self, counts: list[Counter[str]], leased: list[Counter[str]]) -> Iterator[str]:

@@ -83,12 +83,13 @@ def planned_hosts(
     A unit prolongs a host whose last one ends where it begins, else it begins another lease.
     """
     hosts: list[PlannedHost] = []
+    nothing: dict[str, int] = {}  # one for most periods of most hosts
     taken = {host.name for host in problem.leased}
     names = (fresh for fresh in map("host-{}".format, count(1)) if fresh not in taken)
     for kind, name in enumerate(arrays.sizes.type_names):
         leases = _chained([host for host in problem.leased if host.type == name], bought[kind], int(arrays.unit[kind]), names)
         paid = [problem.paid(PlannedHost(name=n, type=name, first=f, units=u, instances=())) for n, f, u in leases]
-        contents: list[list[dict[str, int]]] = [[{} for _ in problem.forecast] for _ in leases]
+        contents: list[list[dict[str, int]]] = [[nothing] * len(problem.forecast) for _ in leases]
         for period, rows in enumerate(arrangement[kind]):
             paid_hosts = [index for index in range(len(leases)) if period in paid[index]]
             for index, row in zip(paid_hosts, rows, strict=False):

@@ -19,6 +19,7 @@ from edrp.backends.growing import GrowingProgram
 from edrp.backends.scipy_milp import run_milp
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, now, passed, spend
+from edrp.core.program import Program
 from edrp.core.tolerances import EQUAL_AMOUNTS, LIMIT_SLACK, PATTERN_VALUE_GAP, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.fixed_tasks.pricing_kernel import (
     MULTIPLIER_STEPS,
@@ -313,15 +314,19 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
         return None, True
     from scipy.optimize import Bounds, LinearConstraint
 
-    rows = np.vstack([patterns.T, np.ones(len(patterns))])
+    program = Program()
+    uses = program.add_columns("uses", len(patterns), upper=tasks.nodes, integer=True)
     needed = np.append(tasks.arrays.totals, tasks.nodes)
-    brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), rows.shape, units), seconds_for_solver()
+    rows = np.vstack([patterns.T, np.ones(len(patterns))])
+    program.add_rows("needed", needed.size, [(np.arange(needed.size)[:, None], uses, rows)], lower=needed, upper=needed)
+    arrays = program.arrays()
+    brake, seconds = NodeBrake(arrays, units), seconds_for_solver()
     result = run_milp(
-        np.zeros(len(patterns)),
+        arrays.objective,
         {"node_limit": brake.nodes} | ({} if seconds is None else {"time_limit": seconds}),
-        integrality=np.ones(len(patterns), np.int64),
-        bounds=Bounds(0, tasks.nodes),
-        constraints=LinearConstraint(rows, needed, needed),
+        integrality=arrays.integer.astype(int),
+        bounds=Bounds(arrays.lower, arrays.upper),
+        constraints=LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper),
     )
     brake.release(getattr(result, "mip_node_count", None))
     if result.x is None:
