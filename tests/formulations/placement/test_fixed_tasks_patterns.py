@@ -9,6 +9,7 @@ from given_tasks import tasks
 from edrp.core.tolerances import PATTERN_LOAD_SLACK
 from edrp.formulations.placement.fixed_tasks import patterns as listing
 from edrp.formulations.placement.fixed_tasks.pattern_pairs import best_of_patterns, first_sum, max_patterns
+from edrp.formulations.placement.fixed_tasks.pattern_program import compose
 from edrp.placement.fixed_tasks import FixedTasks, read_fixed_tasks
 
 
@@ -62,6 +63,11 @@ def test_the_first_sum_of_patterns_is_that_of_all_choices(seed, nodes):
     assert np.array_equal(patterns[found].sum(axis=0), fixed.arrays.totals)
     assert found.size == nodes
     assert first_sum(fixed, patterns[: found.max()]) is None
+    composed, impossible = compose(fixed, patterns[: found.max() + 1], 5.0)
+    assert np.array_equal(composed.sum(axis=0), fixed.arrays.totals)
+    assert (len(composed), impossible) == (nodes, False)
+    assert {tuple(row) for row in composed.tolist()} <= {tuple(row) for row in patterns[: found.max() + 1].tolist()}
+    assert compose(fixed, patterns[: found.max()], 5.0) == (None, True)
 
 
 def test_sums_and_pairs_find_the_same_peak(monkeypatch):
