@@ -209,15 +209,12 @@ def composers(house: House) -> Row:
     for source in house.product:
         for node in source.functions if source.path.parts[0] != "validation" else ():
             returned = ast.unparse(node.returns) if node.returns else ""
-            chosen = [n for n in ast.walk(node) if isinstance(n, ast.Compare) or (isinstance(n, ast.Call) and _is_choice(n))]
+            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+            chosen = [n for n in ast.walk(node) if isinstance(n, ast.Compare)]
+            chosen += [call for call in calls if call.func.id in ("min", "max")]
             if re.search(r"Answer|Solution", returned) and any(_objectives(n) > 0 for n in chosen):
                 rows.append(source.at(node.lineno, node.name))
     return plain(rows)
-
-
-def _is_choice(call: ast.Call) -> bool:
-    """Whether a call picks the least or the greatest."""
-    return isinstance(call.func, ast.Name) and call.func.id in ("min", "max")
 
 
 def _objectives(node: ast.AST) -> int:

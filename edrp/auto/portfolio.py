@@ -110,7 +110,9 @@ class Portfolio(Method):
     def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
         best: Answer | None = None
         for stage, last in self._turns(options):
-            units = options.remaining if last else _turn(stage, options)
+            units = options.remaining
+            if not last:
+                units = stage.units if options.limit == inf else min(stage.share * units, stage.max_units)
             try:
                 turn = replace(_continued(options, units, best), whole_limit=last and options.whole_limit)
                 answer = _turn_taken(stage.method, problem, turn)
@@ -201,10 +203,6 @@ def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
     """Run one method and return its answer."""
     answer = run_within(method, problem, options)
     return replace(answer, method=answer.method or method.name)
-
-
-def _turn(stage: PortfolioStage, options: Options) -> float:
-    return stage.units if options.limit == inf else min(stage.share * options.remaining, stage.max_units)
 
 
 def _continued(options: Options, units: float, previous: Answer | None) -> Options:

@@ -111,7 +111,7 @@ Presolve has lost an optimum that a search then called another point optimal of:
 
 
 MAX_WITHOUT_JUMP = 2_000
-"""Nonzeros up to which feasibility jump takes more than half of a search after presolve; without presolve it pays."""
+"""Nonzeros up to which feasibility jump takes more than half of a search after presolve; it pays without, and without costs."""
 
 
 @dataclass(slots=True)
@@ -251,7 +251,8 @@ def _solved(arrays: Arrays, options: base.SolverOptions, until: float) -> base.P
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
         options = replace(options, presolve=False)
     solver = _SilentHighs()
-    _configure(solver, options, jump=not options.presolve or arrays.matrix.nnz > MAX_WITHOUT_JUMP)
+    jump = not options.presolve or arrays.matrix.nnz > MAX_WITHOUT_JUMP or not arrays.objective.any()
+    _configure(solver, options, jump=jump)
     if not hand_over(solver, arrays):
         return base.ProgramResult("none", "error", notes=("HiGHS refuses the numbers of the program",))
     if options.start is not None:

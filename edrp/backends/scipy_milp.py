@@ -27,7 +27,7 @@ LIMIT, UNBOUNDED, OTHER = 1, 3, 4
 """Status and the reason for stopping, by SciPy's status, which has no number for a limit of nodes, nor for what presolve calls
 "unbounded or infeasible"; without a point "feasible" becomes "none"."""
 
-SCIPY_NODE_WORK, SCIPY_ITERATIONS = 5 * base.NODE_WORK, (2_500, 20_000)
+SCIPY_NODE_WORK, SCIPY_ITERATIONS = 4 * base.NODE_WORK, (2_500, 20_000)
 """Units of work of a node per hardness, and iterations of a search that ends and of one that a limit ends: SciPy tells none."""
 
 MAX_COEFFICIENT = 1e4

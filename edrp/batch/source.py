@@ -299,7 +299,8 @@ def _from_line(number: int, line: bytes) -> Instance:
         entry = json.loads(text)
         name = name if entry["id"] is None else encodable(str(entry["id"]))
         instance = _instance(name, entry["instance"])
-        fault = instance.fault or _duplicate_key(text) or ("needs a name in the field id" if entry["id"] is None else "")
+        twice = "; ".join(f"{fault.place} {fault.why}" for fault in Scan(text).faults)  # Python would silently keep the last
+        fault = instance.fault or twice or ("needs a name in the field id" if entry["id"] is None else "")
         return instance._replace(fault=f"line {number}: {fault}") if fault else instance
     except json.JSONDecodeError as error:
         why = f"is not JSON: {error.msg}"
@@ -312,11 +313,6 @@ def _from_line(number: int, line: bytes) -> Instance:
     except ValueError as error:
         why = str(error)
     return Instance(name, text, f"line {number}: {why} (got {text[:40]})")
-
-
-def _duplicate_key(text: str) -> str:
-    """Name a field that stands twice in an object of a line, where Python would silently keep the last; empty if none does."""
-    return "; ".join(f"{fault.place} {fault.why}" for fault in Scan(text).faults)
 
 
 def _arrow(table: Any) -> pa.Table:

@@ -186,7 +186,8 @@ class _ViprWriter:
             if not work:
                 return
             column = work[-1]
-            row = next((row for row in self.rows_of[column] if self._helps(row, column, factors, reduced)), None)
+            slopes = ((row, factors.get(row, 0) * self.program.rows[row][0][column]) for row in self.rows_of[column])
+            row = next((row for row, slope in slopes if slope * reduced[column] < 0), None)
             if row is None:
                 break
             entries = self.program.rows[row][0]
@@ -196,10 +197,6 @@ class _ViprWriter:
             self._take(reduced, row, -step)
             work += [j for j in entries if j not in work]
         raise NoViprError(f"column {work[-1]} has no bound but that worse points do not matter")
-
-    def _helps(self, row: int, column: int, factors: dict[int, Fraction], reduced: dict[int, Fraction]) -> bool:
-        """Whether a smaller multiplier of a row takes the reduced cost of a column towards 0."""
-        return factors.get(row, 0) * self.program.rows[row][0][column] * reduced[column] < 0
 
     def _crossing(self, box: Box) -> dict[int, Fraction]:
         """The two bounds of a column that no number meets, as a contradiction."""

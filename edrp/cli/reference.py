@@ -32,7 +32,8 @@ def print_schema(
     if kind is not None:
         typer.echo(json.dumps(schema(kind), indent=2, ensure_ascii=False))
         return
-    print_listing(("kind", "document"), [(name, _first_sentence(known.problem)) for name, known in kinds().items()])
+    described = {name: (known.problem.__doc__ or "").split("\n\n")[0] for name, known in kinds().items()}
+    print_listing(("kind", "document"), [(name, text.replace("\n", " ").strip()) for name, text in described.items()])
     say(output(), f"`edrp schema KIND` prints the schema of instances, `edrp schema KIND{SOLUTION}` that of solutions.")
 
 
@@ -70,10 +71,6 @@ def _taken(method: Method, parts: Sequence[str]) -> str:
 
 def _kinds(method: Method) -> str:
     return "all" if set(kinds()) <= set(method.kinds) else ", ".join(method.kinds)
-
-
-def _first_sentence(document: type[Problem]) -> str:
-    return (document.__doc__ or "").split("\n\n")[0].replace("\n", " ").strip()
 
 
 def print_version() -> None:

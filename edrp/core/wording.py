@@ -478,16 +478,13 @@ def _example(form: Any, given: list[Any], depth: int, number: float = 1) -> Any:
         fields = form.model_fields
         if "root" in fields:
             return _example(fields["root"].annotation, given, depth, number)
-        shown = [name for name, field in fields.items() if field.is_required() or _is_tag(field.annotation)] or list(fields)[:1]
+        forms = {name: field.annotation for name, field in fields.items()}
+        tags = [name for name, kind in forms.items() if get_origin(kind) is Literal and len(get_args(kind)) == 1]
+        shown = [name for name, field in fields.items() if field.is_required() or name in tags] or list(fields)[:1]
         return {name: _example(fields[name].annotation, given, depth + 1, number) for name in shown}
     if given and depth <= FILLED_DEPTH and _fits(given[0], form):
         return given.pop(0)
     return form(number) if form in (float, int, bool) else "…"
-
-
-def _is_tag(annotation: Any) -> bool:
-    """Whether a field has one value only, which says how the others are to be read."""
-    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
 
 
 def _fits(value: object, form: Any) -> bool:

@@ -130,7 +130,9 @@ def decide_for_day(fit: JobFit, goals: Goals, settings: DaySettings, state: Watc
     if silence is None:
         current = fit.observation.deployment
         silence = predict_downtime(fit, current, goals).silence.value
-    late = LATE_WORTH * _replica_seconds(capacities) if settings.late_price is None else settings.late_price
+    late = settings.late_price
+    if late is None:  # by what a tuple takes at the goals, with the largest numbers of replicas that are allowed
+        late = LATE_WORTH * float(sum(operator.replicas[-1] / operator.capacity[-1] for operator in capacities))
     prices = ControlPrices(replica=1.0, late=late, silence=silence, late_after=settings.late_after)
     if not capacities:
         outlook = Outlook(running, False, "of no operator it is known how many tuples/s it can take")
@@ -171,11 +173,6 @@ def chosen_goals(goals: Goals, replicas: dict[str, int]) -> Goals:
     """The goals with these numbers of replicas and no others, for a plan of where they run."""
     fixed = {name: ReplicaBounds(min_replicas=count, max_replicas=count) for name, count in replicas.items()}
     return goals.replace(operators=fixed)
-
-
-def _replica_seconds(capacities: tuple[OperatorCapacity, ...]) -> float:
-    """Replica-seconds that a tuple takes at the goals, by the largest numbers of replicas that are allowed."""
-    return float(sum(operator.replicas[-1] / operator.capacity[-1] for operator in capacities))
 
 
 def decision_fields(decision: DayDecision) -> dict[str, Any]:

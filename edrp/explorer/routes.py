@@ -239,7 +239,10 @@ class _Drawing:
                 ways.append(None)
                 continue
             middle = self._straight(source, target) if straight else None
-            line = middle or self._curve(source, target, taken) or self._detour(source, target)
+            line = middle or self._curve(source, target, taken)
+            if line is None:  # around boxes; from the nearest ports, straight, where lines may cross boxes
+                bends = self.obstacles.way(source, target) if self.around else []
+                line = _rounded(bends or [source.ports[0].inner, target.ports[0].inner])
             line.width = edge.width
             ways.append(line)
         for way in ways:
@@ -271,11 +274,6 @@ class _Drawing:
                 taken[p.dx, q.dx] += 1
                 return Way(f"{_begin(p)}C{' '.join(_at(*at) for at in control[1:])}{_end(q)}", points)
         return None
-
-    def _detour(self, source: End, target: End) -> Way:
-        """A line around boxes; from the nearest ports, straight, where lines may cross boxes."""
-        bends = self.obstacles.way(source, target) if self.around else []
-        return _rounded(bends or [source.ports[0].inner, target.ports[0].inner])
 
     def _labelled(self, edges: Sequence[Edge], ways: Sequence[Way | None], lines: Sequence[Way | None]) -> list[Route | None]:
         """Routes with places for the labels of their edges, away from all lines, boxes and other labels, where there are any."""

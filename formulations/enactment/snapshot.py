@@ -67,7 +67,7 @@ class EnactmentFormulation(Formulation):
     @property
     def current(self) -> tuple[Host, ...] | None:
         """The better of the running hosts and of the packing found on the way, as far as they are feasible."""
-        return _known_hosts(self.problem, self.arrays, self.compositions)
+        return _known(self.problem, self.arrays, self.compositions)[1]
 
     @property
     def limits(self) -> Mapping[str, str]:
@@ -116,7 +116,7 @@ class EnactmentFormulation(Formulation):
     @property
     def bound(self) -> float | None:
         """The least bound of all compositions."""
-        return _least_bound(self.compositions)
+        return _known(self.problem, self.arrays, self.compositions)[0]
 
     def objective_at(self, values: Floats, decision: Sequence[Host]) -> float:
         """Objective (eq. 1) of the composition and the counts, without a solver's tolerance on the shares used."""
@@ -174,8 +174,7 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
 
 def bound_and_hosts(problem: EnactmentProblem) -> tuple[float | None, tuple[Host, ...] | None]:
     """The least bound of all compositions, and the better of the running hosts and of the packing of one."""
-    arrays, useful = _composed(problem)
-    return _least_bound(useful), _known_hosts(problem, arrays, useful)
+    return _known(problem, *_composed(problem))
 
 
 @derived
@@ -191,15 +190,14 @@ def _composed_within(problem: EnactmentProblem, allowance: float) -> tuple[Enact
     return arrays, packed_by_patterns(arrays, sharpened(arrays, compositions(arrays, allowance), allowance), allowance)
 
 
-def _least_bound(compositions: Compositions) -> float | None:
-    return float(compositions.bounds.min()) if compositions.bounds.size and compositions.contents is not None else None
-
-
-def _known_hosts(problem: EnactmentProblem, arrays: EnactmentArrays, compositions: Compositions) -> tuple[Host, ...] | None:
+def _known(
+    problem: EnactmentProblem, arrays: EnactmentArrays, found: Compositions
+) -> tuple[float | None, tuple[Host, ...] | None]:
     decisions = [problem.current] if problem.current else []
-    if compositions.types is not None and compositions.contents is not None:
-        decisions.append(_named_hosts(problem, arrays, compositions.types, compositions.contents))
-    return best_feasible(problem, decisions)
+    if found.types is not None and found.contents is not None:
+        decisions.append(_named_hosts(problem, arrays, found.types, found.contents))
+    bound = float(found.bounds.min()) if found.bounds.size and found.contents is not None else None
+    return bound, best_feasible(problem, decisions)
 
 
 def _named_hosts(

@@ -79,7 +79,10 @@ class Prover:
         """Minimise one metric; with the default gap any feasible deployment will do. Status "none" where time is up."""
         if self.units <= 0:
             return NOTHING
-        single = _for_metric(problem, metric) if isinstance(problem, EdrpProblem) else problem
+        single = problem
+        if isinstance(problem, EdrpProblem):
+            limited = problem if problem.limits.of(metric) is not None else _limited(problem, metric, problem.ceiling("cost"))
+            single = limited.replace(weights=Weights.of_metrics({metric: 1.0}))
         with derived_once(single):
             try:
                 method = next(iter(self.methods(single)), None)
@@ -163,11 +166,6 @@ def feasibility_problem(problem: PlacementProblem) -> PlacementProblem:
         return problem if len(kept) == len(problem.rules) else problem.replace(rules=kept)
     limits = problem.limits.replace(cost=problem.limits.cost or problem.ceiling("cost"))
     return problem.replace(priorities=(), weights=Weights(cost=1.0), limits=limits, rules=kept)
-
-
-def _for_metric(problem: EdrpProblem, metric: str) -> EdrpProblem:
-    limited = problem if problem.limits.of(metric) is not None else _limited(problem, metric, problem.ceiling("cost"))
-    return limited.replace(weights=Weights.of_metrics({metric: 1.0}))
 
 
 def demands(problem: Any) -> list[Demand]:

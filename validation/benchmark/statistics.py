@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from edrp.core.arrays import Floats
 from edrp.core.tolerances import EQUAL_GAPS
 
 
@@ -86,6 +85,8 @@ def _compare(first: str, second: str, first_gaps: Mapping[str, float], second_ga
     difference = np.array([first_gaps[name] - second_gaps[name] for name in common])
     difference[np.abs(difference) <= EQUAL_GAPS] = 0.0
     differing = difference[difference != 0]
+    ranks = stats.rankdata(np.abs(differing))
+    apart = float(ranks[differing < 0].sum() - ranks[differing > 0].sum())  # of ranks in favour of the first and of the second
     return PairedTest(
         first,
         second,
@@ -95,11 +96,5 @@ def _compare(first: str, second: str, first_gaps: Mapping[str, float], second_ga
         ties=len(common) - differing.size,
         median_difference=float(np.median(difference)) if common else None,
         p_value=float(stats.wilcoxon(differing).pvalue) if differing.size else None,
-        effect=_rank_biserial(differing) if differing.size else None,
+        effect=apart / float(ranks.sum()) if differing.size else None,  # rank-biserial correlation
     )
-
-
-def _rank_biserial(differing: Floats) -> float:
-    """(sum of ranks in favour of the first - in favour of the second) / sum of all ranks."""
-    ranks = stats.rankdata(np.abs(differing))
-    return float((ranks[differing < 0].sum() - ranks[differing > 0].sum()) / ranks.sum())

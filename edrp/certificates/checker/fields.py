@@ -265,7 +265,8 @@ def _parts(form: str) -> tuple[str, str, str]:
 def _is_of(form: str, value: Any) -> bool:
     """Whether a value is of a form without a sign at its end."""
     if form == "lonlat":
-        return isinstance(value, list) and len(value) == 2 and all(map(_is_degrees, value, (180, 90)))
+        pair = isinstance(value, list) and len(value) == 2
+        return pair and all(_is_number(degrees) and abs(degrees) <= most for degrees, most in zip(value, (180, 90), strict=True))
     if form in ("any", "words", "text", "flag"):
         return form == "any" or (_is_text(value) if form == "text" else isinstance(value, bool if form == "flag" else str))
     if form == "amount-or-units":
@@ -299,10 +300,6 @@ def _is_text(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool)
-
-
-def _is_degrees(value: Any, most: int) -> bool:
-    return _is_number(value) and bool(abs(value) <= most)
 
 
 def _shown(value: Any) -> str:

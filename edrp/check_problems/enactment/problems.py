@@ -306,17 +306,16 @@ class _LeasingSearch:
 Fields = dict[str, Any]
 
 
-def _snapshot_or_consolidation(seed: int) -> EnactmentProblem:
-    """Sixteen snapshots, then some with running hosts and prices of what starts."""
-    return random_enactment_problem(seed) if seed < 16 else random_consolidation(seed)
-
-
 class EnactmentCheckProblems(EnumeratedCheckProblems):
     """Kind `enactment`."""
 
     seeds = range(19)
-    draw = staticmethod(_snapshot_or_consolidation)
     brute_force = staticmethod(brute_force_enactment)
+
+    @staticmethod
+    def draw(seed: int) -> EnactmentProblem:
+        """Sixteen snapshots, then some with running hosts and prices of what starts."""
+        return random_enactment_problem(seed) if seed < 16 else random_consolidation(seed)
 
     def infeasible(self) -> dict[str, Any]:
         """Too few instances allowed, too few hosts, hosts whose room is in pieces."""

@@ -277,7 +277,8 @@ class _DeploymentSearch:
         choices, latency, loads = [], [], []
         for choice in operator_choices(problem, name):
             alone = problem.decision_type({name: choice})
-            at_loads = [timer.operator_latency(at, alone, name) if timer else 0.0 for at in _at_loads(problem)]
+            scenarios = getattr(problem, "scenario_problems", (problem,))
+            at_loads = [timer.operator_latency(at, alone, name) if timer else 0.0 for at in scenarios]
             on_replicas = _loads(problem, name, alone)
             if np.isfinite(at_loads).all() and _is_allowed(problem, operator, on_replicas):
                 choices.append(choice)
@@ -354,11 +355,6 @@ class _DeploymentSearch:
         if "path_latency" in self.problem.metrics:
             return np.asarray(np.where(one.present[:, :, None], longest[None], np.inf).min(axis=1))
         return np.asarray(np.where(one.present[:, :, None], longest[None], -np.inf).max(axis=1))
-
-
-def _at_loads(problem: Any) -> tuple[Any, ...]:
-    """The problem at the load of each scenario."""
-    return getattr(problem, "scenario_problems", (problem,))
 
 
 def _loads(problem: Any, name: str, alone: Any) -> list[ReplicaLoad]:

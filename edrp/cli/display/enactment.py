@@ -23,7 +23,8 @@ def snapshot_parts(problem: EnactmentProblem, solution: EnactmentSolution) -> It
     """Every host with its instances and the shares in use, then the instances of each operator."""
     if solution.hosts is None:
         return
-    rows = [(host.name, host.type, _inside(host.instances), _used(host, problem)) for host in solution.hosts]
+    inside = [", ".join(f"{count} {name}" for name, count in host.instances.items() if count) for host in solution.hosts]
+    rows = [(h.name, h.type, held or "empty", _used(h, problem)) for h, held in zip(solution.hosts, inside, strict=True)]
     yield from first_rows(("host", "type", "instances", "in use"), rows, SHOWN_HOSTS, "hosts")
     fewest = problem.minimum_instances
     counts = {name: sum(host.instances.get(name, 0) for host in solution.hosts) for name in fewest}
@@ -84,10 +85,6 @@ def _items(record: Mapping[str, object]) -> tuple[str, ...]:
     assert isinstance(completed, int)
     assert isinstance(near, int)
     return (str(record["name"]), *counts, f"{100 * near / completed:.1f} %" if completed else "")
-
-
-def _inside(instances: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in instances.items() if count) or "empty"
 
 
 def _used(host: Host, problem: EnactmentProblem) -> str:

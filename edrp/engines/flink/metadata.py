@@ -8,7 +8,7 @@ Flink's own classes read the same from the same files (`tests/edrp/engines/key_g
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,13 +115,8 @@ def states_by_operator(states: Mapping[str, StoredOperatorState], observation: O
             owners = named
         if owners:
             by_operator.setdefault(owners[0], []).append(state)
-    return {name: _summed(parts) for name, parts in by_operator.items()}
-
-
-def _summed(states: Sequence[StoredOperatorState]) -> tuple[int, ...]:
-    """Bytes by key group of all that have as many key groups as the first."""
-    sizes = [state.sizes for state in states if len(state.sizes) == len(states[0].sizes)]
-    return tuple(map(sum, zip(*sizes, strict=True)))
+    alike = {name: [p.sizes for p in parts if len(p.sizes) == len(parts[0].sizes)] for name, parts in by_operator.items()}
+    return {name: tuple(map(sum, zip(*sizes, strict=True))) for name, sizes in alike.items()}
 
 
 class _MetadataReader:

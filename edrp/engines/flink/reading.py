@@ -362,7 +362,10 @@ def operator_windows(rounds: Sequence[Any]) -> tuple[observed.OperatorWindow, ..
             base = later
         newest = later
     if not windows and newest is not None:
-        since_start = _since_start(newest)
+        # Counters began at 0.
+        subtasks = tuple(observed.SubtaskWindow(s.node, *s.counters, s.busy, s.idle, s.backpressured) for s in newest.samples)
+        seconds = max(0.0, newest.now - max(sample.started for sample in newest.samples))
+        since_start = observed.OperatorWindow(seconds, subtasks, True)
         windows = [since_start] if any(subtask.clock or subtask.records_out for subtask in since_start.subtasks) else []
     return tuple(windows)
 
@@ -476,9 +479,3 @@ def _difference(base: CounterRound, later: CounterRound) -> observed.OperatorWin
         idle, backpressured = max(0.0, b.idle - a.idle), max(0.0, b.backpressured - a.backpressured)
         subtasks.append(observed.SubtaskWindow(b.node, records_in, records_out, bytes_in, bytes_out, busy, idle, backpressured))
     return observed.OperatorWindow(later.now - base.now, tuple(subtasks))
-
-
-def _since_start(last: CounterRound) -> observed.OperatorWindow:
-    """A window from the start of the subtasks, whose counters began at 0."""
-    subtasks = tuple(observed.SubtaskWindow(s.node, *s.counters, s.busy, s.idle, s.backpressured) for s in last.samples)
-    return observed.OperatorWindow(max(0.0, last.now - max(sample.started for sample in last.samples)), subtasks, True)
