@@ -216,7 +216,7 @@ KEPT = 24
 NODE_PATIENCE, MAX_NODE_PATIENCE = 30_000, 1_500_000
 """Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
 
-NODE_WORK, CELL_WORK = 1e-6, 2e-8
+NODE_WORK, CELL_WORK = 1e-7, 1e-9
 """Units of work for a node of a search, and for a cell of the grid that bounds it."""
 
 
