@@ -151,7 +151,7 @@ class ProgramMethod(Method):
         if bound is None or found is None:
             return None
         objective, decision = best_rated(problem, (options.start, found))
-        if not within_gap(objective, bound, options.gap):
+        if decision is None or not within_gap(objective, bound, options.gap):
             return None
         method = f"{self.name} ({next(iter(kind.formulations))} program)"
         return Answer("optimal", "finished", decision, objective, bound, method=method).resting_on("solver's word")
