@@ -92,11 +92,8 @@ class Portfolio(Method):
         refused: list[ProblemTooLargeError] = []
         known_answer = self._first_rule(problem, options)
         answer = self._in_turn(problem, options, refused)
-        if (
-            known_answer is not None
-            and answer.status not in PROVEN
-            and (answer.decision is None or value(known_answer) < value(answer))
-        ):
+        worse = known_answer is not None and (answer.decision is None or value(known_answer) < value(answer))
+        if known_answer is not None and worse and answer.status not in PROVEN:
             answer = combined(known_answer, answer, options.gap)
         for rule in self.rules:
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
